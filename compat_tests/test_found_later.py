@@ -143,3 +143,33 @@ def test_operands_are_looked_at_before_the_memory_of_out_and_kernels_after_its_d
         _tried(tell, lambda: getattr(torch, name)(y, y, out=torch.ones(2, dtype=torch.bool)))
 
     program()
+
+
+# ---- sizes beyond memory and beyond 64 bits
+
+
+HUGE = {
+    "arange": lambda torch, n: torch.arange(n),
+    "linspace": lambda torch, n: torch.linspace(0, 1, n),
+    "logspace": lambda torch, n: torch.logspace(0, 1, n),
+    "vander": lambda torch, n: torch.vander(torch.ones(3), n),
+    "triu_indices": lambda torch, n: torch.triu_indices(n, 2),
+    "constant pad": lambda torch, n: torch.nn.functional.pad(torch.ones(3), (n, 0)),
+    "replication pad": lambda torch, n: torch.nn.functional.pad(torch.ones(1, 3), (n, 0), "replicate"),
+    "square eye": lambda torch, n: torch.eye(n),
+    "an expanded matrix, computed with": lambda torch, n: torch.zeros(1).expand(n, n) + 1,
+    "a storage that grows": lambda torch, n: torch.zeros(3).untyped_storage().resize_(min(n, 1 << 46)),
+}
+
+
+@pytest.mark.parametrize("size", [1 << 46, 1 << 61])
+@pytest.mark.parametrize("name", HUGE)
+def test_sizes_are_refused_before_they_are_looped_over(name, size):
+    @same_story
+    def program(torch, tell):
+        try:
+            tell(HUGE[name](torch, size))
+        except RuntimeError as error:
+            tell(str(error).split(":")[0].split(" with sizes")[0])
+
+    program()

@@ -96,9 +96,9 @@ class Op(PublicForms):
                     results = self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
                 else:
                     results = self.asked(state, kernel, arguments, values, out_dtype, backend)
-        except MemoryError as error:
-            raise out_of_memory(error) from None
-        except Exception:
+        except Exception as error:
+            if (instead := out_of_memory(error)) is not error:
+                raise instead from None
             if mode.grad and self.asks:
                 self.check_recordable(values, hooks)
             raise

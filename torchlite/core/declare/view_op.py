@@ -10,6 +10,7 @@ from ..machine.node import UNVERSIONED
 from ..machine.plan import plan_view
 from ..machine.tensor import Tensor
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, resolve, view_of
+from ..values import out_of_memory
 from .op import Op
 
 
@@ -42,7 +43,10 @@ class ViewOp(Op):
     def shown(self, backend: Any, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
         """What the kernel shows of an array, and whether it is a list."""
         kernel = self.kernels.get(backend) or self.find_kernel(backend)
-        made = kernel(array if array.size else backend.definite(array), *values[1:])
+        try:
+            made = kernel(array if array.size else backend.definite(array), *values[1:])
+        except ValueError as error:
+            raise out_of_memory(error) from None
         if made.__class__ is list or made.__class__ is tuple:
             return tuple([self.wrap_results(array, None, backend) for array in made]), True
         return (self.wrap_results(made, None, backend),), False

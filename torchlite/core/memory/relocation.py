@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..machine import TensorBase
-from ..values import Array
+from ..values import Array, no_room
 from .shared_memory import Resized, SharedPages, pages_behind, root
 
 
@@ -61,7 +61,10 @@ def resize(storage: StorageBase, nbytes: int) -> None:
     old = storage.backend.home.storage(owner)
     holders = _holders(owner)
     reach = [byte_bounds(_memory(holder))[1] - _address(old) for holder in holders if not _is_whole(holder, old)]
-    new = Resized((max([nbytes, *reach]),), np.uint8)
+    try:
+        new = Resized((max([nbytes, *reach]),), np.uint8)
+    except MemoryError:
+        raise no_room((nbytes,), 1) from None
     new.held = nbytes
     _fill(new.view(np.ndarray)[:nbytes], old, holders)
 

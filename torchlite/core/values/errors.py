@@ -95,8 +95,13 @@ def no_room(shape: Sequence[int], itemsize: int) -> RuntimeError:
     )
 
 
+_BEYOND_64_BITS = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
+
+
 def out_of_memory(error: Any) -> Exception:
     """In place of NumPy's error, which knows the array that there was no room for, PyTorch's; of others, themselves."""
+    if isinstance(error, ValueError) and str(error).startswith(_BEYOND_64_BITS):
+        return RuntimeError("numel: integer multiplication overflow")
     shape = getattr(error, "shape", None)
     return error if shape is None else no_room(shape, error.dtype.itemsize)
 

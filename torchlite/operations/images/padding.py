@@ -51,9 +51,8 @@ def _with_value(op: LaidOp, values: Any, backend: Backend) -> Any:
 
 
 def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
-    xp = backend.xp
     pairs = _pairs(pad, array.ndim)
-    result = xp.empty([n + before + after for n, (before, after) in zip(array.shape, pairs)], array.dtype)
+    result = backend.empty(tuple([n + before + after for n, (before, after) in zip(array.shape, pairs)]), array.dtype)
     if any([max(pair) > 0 for pair in pairs]):
         result[...] = value
     to = tuple([slice(max(before, 0), r - max(after, 0)) for r, (before, after) in zip(result.shape, pairs)])
@@ -113,6 +112,8 @@ def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     """The op that pads the last dimensions of an image so."""
 
     def kernel(backend: Backend, self: Array, padding: Ints) -> Any:
+        sizes = [n + before + after for n, (before, after) in zip(self.shape, _pairs(padding, self.ndim))]
+        backend.check_room(sizes, self.dtype)
         return mapped(backend, self, _maps(place, self.shape[self.ndim - dims :], padding))
 
     def transposed(backend: Backend, g: Array, self: Array, padding: Ints) -> Any:

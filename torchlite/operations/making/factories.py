@@ -277,6 +277,7 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
         raise RuntimeError("invalid size, possible overflow?")
     if d.category == dt.INT:
         start, step = int(start), int(step)
+    backend.check_room((count,), d.numpy)
     return _range(start, count, step, d, backend)
 
 
@@ -366,6 +367,7 @@ def linspace(start: Any, end: Any, steps: int, d: Any, backend: Backend) -> Tens
     if _transformed(start, end):
         return _evenly_between(start, end, steps, d, backend)
     start, end, d = _spaced("linspace", start, end, steps, d)
+    backend.check_room((steps,), d.numpy)
     wide = d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
     return _from_host(local.state.quiet(_evenly, start, end, steps, d, wide), d, backend)
 
@@ -376,6 +378,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Bac
     if _transformed(start, end):
         return base ** _evenly_between(start, end, steps, d, backend)
     start, end, d = _spaced("logspace", start, end, steps, d)
+    backend.check_room((steps,), d.numpy)
     wide = dt.float32.numpy if d in dt.HALVES else d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
     exponents = local.state.quiet(_evenly, start, end, steps, d, wide)
     return _from_host(local.state.quiet(np.power, base, exponents), d, backend)
@@ -406,7 +409,7 @@ def _triangle(op: str, rows: int, columns: int, first: int, last: int, d: Any, b
     d = d or dt.int64
     count = _triangle_size(rows, columns, last) - _triangle_size(rows, columns, first)
     get_backend(CPU).check_room((2, count), d.numpy)
-    row = np.arange(rows)
+    row = np.arange(min(rows, max(columns - first, 0)))  # the others have none
     from_, to = [np.clip(row + max(min(shift, columns), -rows), 0, columns) for shift in (first, last)]
     before = np.cumsum(to - from_) - to
     at = np.repeat(row, to - from_)
@@ -440,6 +443,7 @@ def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Backend)
     count = x.numel() if n is None else n
     if count < 0:
         raise RuntimeError("N must be non-negative.")
+    backend.check_room((x.numel(), count), x.dtype.numpy)
     powers = arange(count, device=x.device)
     return x.unsqueeze(1) ** (powers if increasing else powers.flip(0))
 

@@ -138,7 +138,7 @@ class Factory:
     def made(self, *values: Any) -> Tensor:
         try:
             return self.make(*values)
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:
             raise out_of_memory(error) from None
 
     def remember(self, form: Any, values: Sequence[Any]) -> None:
