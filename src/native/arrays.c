@@ -6,7 +6,7 @@ PyArray_Descr *descrs[SLOTS];
 Loop adding[SLOTS];
 static const int typenums[SLOTS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL};
 static PyArrayObject *ones[2];  // of the longest sum that is a dot product
-enum { LONGEST = 1024, LONG = 1 << 14 };  // from so many elements on, a loop runs without the interpreter's lock
+enum { LONGEST = 1024 };
 
 int prepare_arrays(void)
 {
@@ -117,13 +117,9 @@ static void run_share(void *work, ptrdiff_t from, ptrdiff_t to)
     run->loop->run(args, &count, run->steps, run->loop->data);
 }
 
-void run_loop(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
+void run_long(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
               PyArrayObject *y)
 {
-    if (count < LONG) {
-        loop->run(args, &count, steps, loop->data);
-        return;
-    }
     Py_INCREF(x);
     Py_XINCREF(y);
     Run run = {loop, args, operands, steps};

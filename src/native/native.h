@@ -101,13 +101,25 @@ PyObject *shape_of(PyArrayObject *array);                // its shape, as a tupl
 int has_shape(PyArrayObject *array, PyObject *shape);
 int same_shape(PyArrayObject *a, PyArrayObject *b);
 int is_tail(PyArrayObject *row, PyArrayObject *whole);   // whether `row` is shaped as the last dimensions of `whole`
-// The one place that runs loops: of many elements without the interpreter's lock, with the operands held meanwhile.
-void run_loop(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
+// A loop over many elements, without the interpreter's lock, by the threads there are; the operands are held meanwhile.
+void run_long(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
               PyArrayObject *y);
 void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out);
 void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out);
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);
 PyObject *total_of(PyArrayObject *x, int slot, int mean);
+
+enum { LONG = 1 << 14 };  // so many elements are many
+
+// The one place that runs loops.
+static inline void run_loop(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps,
+                            PyArrayObject *x, PyArrayObject *y)
+{
+    if (LIKELY(count < LONG))
+        loop->run(args, &count, steps, loop->data);
+    else
+        run_long(loop, args, operands, count, steps, x, y);
+}
 
 // Puts numbers, each divided by `unit`, into a new tuple, which it takes over, and which may be NULL.
 static inline PyObject *filled(PyObject *tuple, const npy_intp *numbers, npy_intp unit)
