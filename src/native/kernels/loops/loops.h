@@ -14,7 +14,26 @@
 typedef ptrdiff_t N;
 
 // clang-format off
-#define LOOPS(X) \
+// Those that wait for memory, which the widest vectors do not help: a set may have them from a narrower one.
+#define WAITING(X) \
+    /* places.c */ \
+    X(all_below, (const int64_t *at, N n, N size, int *fine)) \
+    X(take_rows, (const char *from, N size, const int64_t *at, char *to, N count, N bytes)) \
+    X(add_rows, (const RowSums *s)) \
+    X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
+    X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
+    /* pool.c */ \
+    X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
+    X(max_pool_slope, (const Sliding *s, const float *g, const uint8_t *taps, float *to, N images)) \
+    /* sample.c */ \
+    X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \
+    X(map_planes, (const Taps *rows, const Taps *columns, const float *x, float *y, N first)) \
+    X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
+    X(grid_sample_slope, (const Grid *s, const float *g, const float *x, const float *grid, float *to_x, float *to_grid, \
+                          N first, N last))
+
+// The others.
+#define BUSY(X) \
     /* halves.c */ \
     X(of_half, (const void *from, void *to, N n)) \
     X(to_half, (const void *from, void *to, N n)) \
@@ -52,12 +71,6 @@ typedef ptrdiff_t N;
                      N size)) \
     X(channel_slope, (const float *g, const float *x, float *to, const float *mean, const float *factor, \
                       const float *a, const float *b, N n, N channels, N size)) \
-    /* places.c */ \
-    X(all_below, (const int64_t *at, N n, N size, int *fine)) \
-    X(take_rows, (const char *from, N size, const int64_t *at, char *to, N count, N bytes)) \
-    X(add_rows, (const RowSums *s)) \
-    X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
-    X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
     /* sparse.c: (rows, columns or places, of 64 bits or 32), values, a dense matrix (size, width) */ \
     X(sparse_rows, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
         N size, N width, float *to, N rows, int *fine)) \
@@ -71,17 +84,8 @@ typedef ptrdiff_t N;
         N size, N n, float *to, int *fine)) \
     X(sparse_samples_double, (const void *at, const void *columns, int wide, N count, const double *a, N rows, const double *b, \
         N size, N n, double *to, int *fine)) \
-    /* pool.c */ \
-    X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
-    X(max_pool_slope, (const Sliding *s, const float *g, const uint8_t *taps, float *to, N images)) \
     /* losses.c */ \
     X(scale, (float *x, const float *by, float factor, N n)) \
-    /* sample.c */ \
-    X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \
-    X(map_planes, (const Taps *rows, const Taps *columns, const float *x, float *y, N first)) \
-    X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
-    X(grid_sample_slope, (const Grid *s, const float *g, const float *x, const float *grid, float *to_x, float *to_grid, \
-                          N first, N last)) \
     /* recurrent.c */ \
     X(recurrent, (const Recurrence *r, const float *x, float *h, float *c, const float *of_input, \
                   const float *of_state, const float *bias, float *gates, float *hidden, float *more, float *room)) \
@@ -106,6 +110,8 @@ typedef ptrdiff_t N;
     X(conv_to_weights, (const Sliding *s, const float *g, const float *x, float *dw, float *room, N together))
 // clang-format on
 
+#define LOOPS(X) BUSY(X) WAITING(X)
+
 // The other tables' loops, each told to a macro.
 #define POINTWISE_PARAMETERS (const void *x, const void *g, const float *p, void *y, N chunks)
 #define FIELD(name, parameters) void (*name) parameters;
@@ -122,9 +128,14 @@ typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD, POINTWISE_FIELD) STEPS(
 #define IN_ISA(name) JOIN(name, ISA)
 
 #ifdef ISA
+#ifndef WAITING_ISA
+#define WAITING_ISA ISA
+#endif
 #define DECLARE(name, parameters) void IN_ISA(name) parameters;
+#define DECLARE_WAITING(name, parameters) void JOIN(name, WAITING_ISA) parameters;
 #define DECLARE_POINTWISE(name, kernel, takes, formula) DECLARE(name, POINTWISE_PARAMETERS)
-LOOPS(DECLARE)
+BUSY(DECLARE)
+WAITING(DECLARE_WAITING)
 POINTWISE(DECLARE_POINTWISE, DECLARE_POINTWISE)
 #define DECLARE_STEP(name, kernel, states, takes, change) DECLARE(name, STEP_PARAMETERS)
 STEPS(DECLARE_STEP)
