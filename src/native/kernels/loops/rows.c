@@ -5,7 +5,7 @@
 
 #define FEW_ROWS 32
 
-INLINE float largest(const float *x, N n)
+APART float largest(const float *x, N n)
 {
     float m = -INFINITY;
     _Pragma("omp simd reduction(max : m)") for (N i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
@@ -42,7 +42,7 @@ void IN_ISA(softmax)(const float *restrict x, float *restrict y, N rows, N n)
     }
 }
 
-INLINE float log_of_sum(const float *x, float m, N n)
+APART float log_of_sum(const float *x, float m, N n)
 {
     double sum;
     WIDE_SUM(sum, n, exp_of(x[i] - m))

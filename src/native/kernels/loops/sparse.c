@@ -100,10 +100,9 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
                            N size, N width, type *to, N rows, int *fine) \
     { \
         const int vector = width < 0; \
-        *fine &= wide && vector ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1) \
-            : wide              ? rows_of(starts, columns, 1, values, count, dense, size, width, to, rows, 0) \
-            : vector            ? rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1) \
-                                : rows_of(starts, columns, 0, values, count, dense, size, width, to, rows, 0); \
+        *fine &= !vector ? rows_of(starts, columns, wide, values, count, dense, size, width, to, rows, 0) \
+            : wide       ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1) \
+                         : rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1); \
     } \
     void IN_ISA(places_name)(const void *at, const void *columns, int wide, const type *values, N count, const type *dense, \
                              N size, N width, type *to, N rows, int fused, int *fine) \
