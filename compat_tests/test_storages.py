@@ -159,3 +159,18 @@ def test_typed_storages_say_that_they_go() -> None:
     with pytest.warns(UserWarning, match="TypedStorage is deprecated") as seen:
         torchlite.ones(2).storage()
     assert seen[0].filename == __file__
+
+
+def test_who_else_holds_an_array_is_counted_alike_on_every_python() -> None:
+    from torchlite.core.memory import is_alone
+
+    t = torchlite.ones(3)
+    array = t.array
+    assert is_alone(t)
+    held = [array]
+    assert not is_alone(t)
+    held.clear()
+    assert is_alone(t)
+    view = array[1:]
+    assert not is_alone(t)
+    del view

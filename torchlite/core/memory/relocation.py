@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..machine import TensorBase
-from ..values import Array, no_room
+from ..values import no_room
 from .shared_memory import Resized, SharedPages, pages_behind, root
 
 
@@ -40,7 +40,7 @@ def share(holder: TensorBase | StorageBase) -> None:
         return
     if kind != "cpu" or not isinstance(array, np.ndarray):
         raise RuntimeError("_share_fd_: only available on CPU")
-    alone = is_alone(array)  # then it needs no search
+    alone = is_alone(holder)  # then it needs no search
     owner = root(array)
     old = holder.backend.home.storage(owner)
     new = SharedPages.fresh(old.nbytes).array(0, old.nbytes)
@@ -91,9 +91,10 @@ def _is_whole(holder: TensorBase | StorageBase, old: np.ndarray) -> bool:
     return isinstance(holder, StorageBase) and holder.bytes.size == old.size
 
 
-def is_alone(array: Array) -> bool:
+def is_alone(holder: TensorBase | StorageBase) -> bool:
     """Whether an array, held by a tensor and its caller's variable, is all of memory that nobody else shows."""
-    return array.base is None and sys.getrefcount(array) <= 4  # with this variable, and getrefcount's argument
+    # With what is handed over here; a variable would count as one on some Pythons, and as none on others.
+    return _memory(holder).base is None and sys.getrefcount(_memory(holder)) <= 3
 
 
 def _move(holder: TensorBase | StorageBase, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:

@@ -142,7 +142,7 @@ def _place(self: Tensor, source: Tensor, size: Ints, strides: Ints, offset: int)
         if on_host and not movable(array):
             raise RuntimeError("Trying to resize storage that is not resizable")
         larger = settled(wrap(backend.empty((needed,), array.dtype), self.dtype, backend)).array
-        if on_host and not is_alone(array):
+        if on_host and not is_alone(source):
             grow(source, larger)
         else:
             backend.storage(larger)[:there] = backend.storage(array)
