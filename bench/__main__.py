@@ -22,6 +22,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from torchlite.testing.progress import progress
+
 from .report import heading, line, save, saved_ratios, summary
 from .timing import Row, Workload, measure, same_results
 
@@ -38,11 +40,6 @@ def chosen(options: argparse.Namespace) -> list[tuple[str, list[Workload]]]:
     return groups
 
 
-def progress(done: int, of: int, name: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r[{'#' * (20 * done // of):<20}] {done}/{of} {name:<50}", end="\r", file=sys.stderr, flush=True)
-
-
 def run(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """The figures of all that was chosen, and the names of what gave different results."""
     libraries: Any = tuple(importlib.import_module(name) for name in (options.library, options.against))
@@ -50,13 +47,12 @@ def run(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         library.set_num_threads(options.threads)
     before = saved_ratios(options.baseline) if options.baseline else {}
     groups, rows, differ = chosen(options), [], []
-    count, done = sum(len(some) for _, some in groups), 0
+    bar = progress([workload.name for _, some in groups for workload in some], name=str)
     for group, some in groups:
         print(heading(group, options.library, options.against))
         figures = []
         for workload in some:
-            progress(done, count, workload.name)
-            done += 1
+            next(bar)
             if not same_results(workload, libraries):
                 differ.append(workload.name)
                 print(f"{workload.name:<44} the results differ")
@@ -66,6 +62,7 @@ def run(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         if figures:
             print(summary(figures, before), end="\n\n")
         rows += figures
+    bar.close()
     return rows, differ
 
 

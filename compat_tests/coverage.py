@@ -6,6 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from torchlite.absent import Missing
+from torchlite.testing.progress import progress
 
 from .parity import gaps, samples
 from .parity.library import Library
@@ -88,7 +90,7 @@ _INTRODUCTION = (
     "Every public name, and whether torchlite has it. *Partial* means that the name is there and that the suite knows "
     "of inputs on which it differs from PyTorch (`compat_tests/known_gaps.toml`). Not surveyed: "
     "ao, backends, export, jit, onnx, quantization, the rest of distributed and of fx, "
-    "the devices mps, mtia and xpu, and what is private. Written by `compat_tests/coverage.py`."
+    "the devices mps, mtia and xpu, and what is private. Written on {day} by `python -m compat_tests.coverage`."
 )
 _VALUES = (torch.dtype, torch.layout, torch.memory_format, torch.Generator, float)
 
@@ -146,7 +148,7 @@ def _is_there(subject: Library, path: str) -> bool:
 def survey(subject: Library) -> Iterator[Namespace]:
     """Every namespace in order."""
     partial = partial_paths()
-    for path in _NAMESPACES:
+    for path in progress(_NAMESPACES, name=str):
         names = public_names(path)
         there = [name for name in names if _is_there(subject, f"{path}.{name}")]
         in_part = tuple(name for name in there if f"{path}.{name}" in partial)
@@ -160,7 +162,7 @@ def markdown(namespaces: list[Namespace]) -> str:
     lines = [
         f"# Coverage of PyTorch {release}",
         "",
-        *textwrap.wrap(_INTRODUCTION, 120),
+        *textwrap.wrap(_INTRODUCTION.format(day=f"{datetime.now(UTC):%-d %B %Y}"), 120),
         "",
         "| namespace | names | present | partial | missing |",
         "|---|--:|--:|--:|--:|",

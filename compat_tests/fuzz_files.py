@@ -27,6 +27,7 @@ from pathlib import Path
 from compat_tests.harmless import ORDINARY, outcomes
 from compat_tests.hostile.assembling import checkpoint, legacy, listed, number, packed, storage, text
 from torchlite.serialization import allowed
+from torchlite.testing.progress import progress
 
 # ---- damage
 
@@ -265,7 +266,7 @@ def run(seed: str, count: int) -> tuple[Counter[str], list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "file.pt")  # one in eight is mapped
         files = ((name, data, path if at % 8 == 0 else None) for at, (name, data) in enumerate(inputs(seed, count)))
-        for name, outcome in outcomes("torchlite", files):
+        for name, outcome in progress(outcomes("torchlite", files), count):
             if outcome.startswith("harm"):
                 harms.append(f"{name}: {outcome}")
             else:

@@ -75,6 +75,8 @@ def recorded() -> Iterator[Record]:
 
 def record(families: Iterable[str]) -> None:
     """Asks torch and writes the files of some families."""
+    from torchlite.testing.progress import progress
+
     from . import op_parity
     from .parity.pool import reference_library
 
@@ -83,7 +85,7 @@ def record(families: Iterable[str]) -> None:
     for family in families:
         writer = Writer()
         lines = []
-        for name in op_parity.operators(in_families=[family]):
+        for name in progress(op_parity.operators(in_families=[family]), name=str):
             for check in _CHECKS:
                 lines += _records(name, check, library, writer)
         if lines:

@@ -21,6 +21,8 @@ import numpy as np
 import torch
 from torch.testing._internal.common_modules import ModuleInfo, ModuleInput, module_db
 
+from torchlite.testing.progress import progress
+
 from .parity import gaps, report
 from .parity.checks import attempt
 from .parity.compare import Rule, differences
@@ -177,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     patterns = options.modules.split(",")
     names = [name for name in module_infos() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-    results = list(compare_all(names, options.checks.split(","), Settings(options.module)))
+    results = list(compare_all(progress(names, name=str), options.checks.split(","), Settings(options.module)))
     print("\n".join([*report.failures(results, 2), "", *report.commonest_reasons(results), ""]))
     raised = sum(result.raised for result in results)
     print(f"{modules_score(results)}; {report.score(results)}; {raised} samples raise in PyTorch")

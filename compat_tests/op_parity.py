@@ -18,6 +18,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchlite.testing.progress import progress
+
 from .parity import catalog, gaps, report, samples
 from .parity.checks import CHECKS, observe
 from .parity.library import Library
@@ -104,7 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
     names = operators([options.verbose] if options.verbose else options.ops.split(","), options.family)
     checks = options.checks.split(",") if options.checks else _chosen_checks(options)
     settings = Settings(options.module, options.backend, options.setup, options.limit, options.timeout)
-    results = list(run_all(tasks(names, checks, options.backend), settings, options.workers))
+    work = tasks(names, checks, options.backend)
+    results = list(progress(run_all(work, settings, options.workers), len(work), lambda result: result.operator))
     if options.verbose:
         for result, check in zip(results, [check for _ in names for check in checks]):
             print("\n".join(reproductions(result, check, settings)))

@@ -21,6 +21,7 @@ from itertools import pairwise
 from random import Random
 
 import torchlite as torch
+from torchlite.testing.progress import progress
 
 from .faults import state
 from .faults.catalogue import EXPLAINED, PROGRAMS, Scene
@@ -102,7 +103,7 @@ def main() -> int:
     soak.warm()
     start = time.perf_counter()
     counts, pages = [], []
-    for part in range(PARTS):
+    for part in progress(range(PARTS)):
         for _ in range(max(1, options.steps // PARTS)):
             soak.step()
         if part >= PARTS // 5:

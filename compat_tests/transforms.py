@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from torchlite.testing.progress import progress
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -269,7 +271,7 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=5, help="how many that differ to show (default: %(default)s)")
     options = parser.parse_args()
     torch, torchlite = importlib.import_module("torch"), importlib.import_module("torchlite")
-    found = list(differences(options.seed, options.count, torch, torchlite))
+    found = list(progress(differences(options.seed, options.count, torch, torchlite), options.count))
     different = [(source, said) for source, said in found if said not in ("", "skipped")]
     for source, said in different[: options.show]:
         print(f"{source}\n# {said}\n")

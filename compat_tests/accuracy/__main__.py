@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections import Counter
 
+from torchlite.testing.progress import progress
+
 from ..parity import catalog
 from ..parity.pool import Settings, reference_library, subject_library
 from ..parity.process import fix_hashes
@@ -24,7 +26,8 @@ def main() -> int:
     names = [name for name in operators() if catalog.matches(name, options.ops.split(","))]
     libraries = reference_library(), subject_library(Settings("torchlite"))
     compared, worse, accepted, better = Counter(), Counter(), Counter(), Counter()
-    for report in survey_all(names, libraries, options.dtypes.split(","), options.limit, options.timeout):
+    reports = survey_all(names, libraries, options.dtypes.split(","), options.limit, options.timeout)
+    for report in progress(reports, len(names), lambda report: report.operator):
         family = catalog.family_of(report.operator)
         compared[family] += report.compared
         shown = [f for f in report.worse if options.all or not f.accepted]

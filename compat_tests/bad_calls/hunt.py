@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from torchlite.testing.progress import progress
+
 from . import good
 from .accepted import reason
 from .call import Call
@@ -64,7 +66,7 @@ def hunt(
     calls, found = 0, []
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
         each = [pool.submit(_findings, module.__name__, name, count, seed, kept) for name in chosen]
-        for made, more in (future.result() for future in each):
+        for made, more in (future.result() for future in progress(each)):
             calls += made
             found += more
     return calls, found

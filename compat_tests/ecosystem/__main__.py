@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
+
+from torchlite.testing.progress import progress
 
 from .running import PROGRAMS, apart, is_installed, package_of, purpose, run, version
 
@@ -38,15 +41,17 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=300, help="seconds for each program, on each")
     options = parser.parse_args()
     before, _, rest = PAGE.read_text().partition(_BEGIN)
-    old, _, after = rest.partition(_END)
-    rows = {line[2:].split()[0]: line for line in old.splitlines()[2:]}
-    for program in PROGRAMS:
+    table, _, after = rest.partition(_END)
+    old = table.partition(_HEAD)[2]
+    rows = {line[2:].split()[0]: line for line in old.splitlines()}
+    for program in progress(PROGRAMS, name=package_of):
         package = package_of(program)
         if (not options.packages or package in options.packages) and is_installed(package):
             rows[package] = row(program, options.limit)
             print(rows[package], flush=True)
             lines = "\n".join(rows[name] for name in sorted(rows))
-            PAGE.write_text(f"{before}{_BEGIN}{_HEAD}{lines}\n{_END}{after}")
+            day = f"Last written to on {datetime.now(UTC):%-d %B %Y}.\n\n"
+            PAGE.write_text(f"{before}{_BEGIN}{day}{_HEAD}{lines}\n{_END}{after}")
 
 
 main()

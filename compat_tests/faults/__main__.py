@@ -6,6 +6,8 @@ import sys
 import time
 from collections import Counter
 
+from torchlite.testing.progress import progress
+
 from . import __doc__ as about
 from .catalogue import EXPLAINED, PROGRAMS
 from .inject import Injector, Interrupter, Left
@@ -29,11 +31,14 @@ def main() -> int:
         lost.clear()
         left: Counter[Left] = Counter()
         runs = 0
+        bar = progress(range(count))
         while source.raised < count:  # a program may end before its interrupt comes
             runs += 1
+            next(bar, None)
             found = source.one()
             if found is not None:
                 left[found] += 1
+        bar.close()
         explained = 0
         for each, times in left.most_common():
             if each.program in EXPLAINED:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from random import Random
 
+from torchlite.testing.progress import progress
+
 from .draw import draw_program
 from .known import CRASH
 from .program import same_every_time
@@ -73,6 +75,7 @@ def hunt(seed: str, numbers: Sequence[int], module: str, jobs: int, shown: int =
     """All failures of some programs, of which so many of a kind are cut down to scripts."""
     started = [Worker(seed, numbers[job::jobs], module, shown) for job in range(min(jobs, len(numbers)))]
     workers = {worker.connection: worker for worker in started}
+    bar = progress(numbers)
     while workers:
         for connection in wait(list(workers)):
             worker = workers[connection]
@@ -90,6 +93,9 @@ def hunt(seed: str, numbers: Sequence[int], module: str, jobs: int, shown: int =
                 yield said
             else:
                 worker.at, worker.drawing = said
+                if worker.drawing:
+                    next(bar, None)
+    bar.close()
 
 
 def work(connection: Connection, report: str, seed: str, numbers: Sequence[int], module: str, most: int) -> None:
