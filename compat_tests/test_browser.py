@@ -1,5 +1,6 @@
 """In a browser (Pyodide), there are no processes, threads, sockets or system libraries: torchlite does without."""
 
+import json
 import os
 import subprocess
 import sys
@@ -19,20 +20,29 @@ for name in (
 ):
     sys.modules[name] = None
 
-import _thread, ctypes, os
+import _thread, ctypes, mmap, os, socket
 
 def refuse(*args, **kwargs):
     raise OSError("there is none in a browser")
 
 _thread.start_new_thread = os.fork = refuse
-ctypes.CDLL.__init__ = refuse
+ctypes.CDLL.__init__ = socket.socket.connect = socket.socket.bind = refuse
+mmap.mmap = type("mmap", (), {"__init__": refuse})
 """
 
 
 def test_the_tour_runs_where_pyodide_would_run_it(tmp_path: Path) -> None:
-    program = BLOCKED + "".join(blocks("tour")) + "from torchlite import viz\nviz.graph(loss, model).svg()\n"
+    check(BLOCKED + "".join(blocks("tour")) + "from torchlite import viz\nviz.graph(loss, model).svg()\n", tmp_path)
+
+
+def test_the_notebook_runs_where_pyodide_would_run_it(tmp_path: Path) -> None:
+    cells = json.loads((ROOT / "examples" / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    check(BLOCKED + "\n".join(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]), tmp_path)
+
+
+def check(program: str, folder: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path,
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TORCHLITE_NATIVE": "0"},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

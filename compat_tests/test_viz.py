@@ -95,7 +95,24 @@ def test_a_profile_shows_as_a_table_and_is_a_trace(tmp_path: Path) -> None:
     assert events and all(e["ph"] == "X" and e["dur"] >= 0 and {"name", "ts", "pid", "tid"} <= e.keys() for e in events)
 
 
-@pytest.mark.parametrize("function", [viz.graph, viz.summary])
+def test_tensors_show_themselves_by_switch_only() -> None:
+    small, image = torch.eye(2), torch.rand(3, 16, 16)
+    assert not hasattr(small, "_repr_html_")
+    viz.show_tensors()
+    try:
+        assert "<td" in small._repr_html_() and "2×2 torch.float32 on cpu" in small._repr_html_()
+        assert "data:image/png" in image._repr_html_() and "data:image/png" in (image * 255).byte()._repr_html_()
+        elsewhere = torch.empty(2, 2, device="meta")
+        for other in (image * 2, torch.ones(50, 50), torch.ones(3), small.to_sparse(), elsewhere):
+            assert other._repr_html_() is None
+        assert "1+1j" in torch.full((1, 1), 1 + 1j).conj().conj()._repr_html_()
+        assert repr(small) == "tensor([[1., 0.],\n        [0., 1.]])"
+    finally:
+        viz.show_tensors(False)
+    assert not hasattr(small, "_repr_html_")
+
+
+@pytest.mark.parametrize("function", [viz.graph, viz.summary, viz.show_tensors])
 def test_examples_in_texts(function: object) -> None:
     found = doctest.DocTestFinder().find(function, globs={"torch": torch, "nn": nn})
     assert sum(doctest.DocTestRunner().run(test).failed for test in found) == 0

@@ -9,6 +9,12 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 _MODULES = {
+    f"torch.{name}": f"torchlite.{name}"
+    for name in (
+        "amp", "cuda", "distributed", "distributions", "library", "nn.init", "nn.utils", "profiler", "sparse",
+        "utils.checkpoint",
+    )
+} | {
     "torch": "torchlite", "torch.Tensor": "torchlite", "torch.nn": "torchlite.nn",
     "torch.nn.functional": "torchlite.nn.functional", "torch.optim": "torchlite.optim",
     "torch.optim.lr_scheduler": "torchlite.optim.lr_scheduler", "torch.autograd": "torchlite.autograd",
@@ -27,13 +33,36 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _page(name: str, owner: Any) -> str:
     entries = [f"# {name}", inspect.getdoc(owner) or ""]
-    for member in sorted(getattr(owner, "__all__", dir(owner))):
+    for member in sorted(getattr(owner, "__all__", dir(owner)), key=_place):
         value = inspect.getattr_static(owner, member) if inspect.isclass(owner) else getattr(owner, member)
         text = inspect.getdoc(getattr(value, "__func__", value))
         shown = inspect.isroutine(value) or inspect.isclass(value) or hasattr(value, "fget")
         if not member.startswith("_") and shown and text:
-            entries += [f"## {member}", f"    {member}{_header(value)}", _escaped(text)]
+            entries += [f"## {member}", _code(member + _header(value)), _escaped(text)]
     return "\n\n".join(entries) + "\n"
+
+
+def _place(name: str) -> tuple[bool, str]:
+    """Functions before classes, each by the alphabet."""
+    return name[:1].isupper(), name.lower()
+
+
+def _code(call: str, width: int = 80) -> str:
+    """A call as code; a long one with a line for each parameter."""
+    name, bracket, rest = call.partition("(")
+    if len(call) > width and bracket:
+        inside, _, result = rest.rpartition(")")
+        call = f"{name}(\n    {_separated(inside)},\n){result}"
+    return "\n".join(["    " + line for line in call.splitlines()])
+
+
+def _separated(parameters: str) -> str:
+    """Parameters on lines of their own: at commas that stand in no brackets."""
+    depth, told = 0, ""
+    for letter in parameters:
+        depth += (letter in "([{") - (letter in ")]}")
+        told += ",\n   " if letter == "," and not depth else letter
+    return told
 
 
 def _header(value: Any) -> str:

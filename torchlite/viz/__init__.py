@@ -1,9 +1,10 @@
-"""Pictures: `graph` draws what autograd recorded, `summary` tells the layers of a model."""
+"""Pictures: `graph` draws what autograd recorded, `summary` tells a model's layers, `show_tensors` shows tensors."""
 
 from __future__ import annotations
 
 from .drawing import Drawing
 from .graph import graph
 from .summary import Summary, summary
+from .tensors import show_tensors
 
-__all__ = ["Drawing", "Summary", "graph", "summary"]
+__all__ = ["Drawing", "Summary", "graph", "show_tensors", "summary"]

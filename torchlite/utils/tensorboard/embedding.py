@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...viz.png import png
 from . import images
 from .summary import as_numpy
 
@@ -39,7 +40,7 @@ def write(log_dir: str, mat: Any, metadata: Any, label_img: Any, step: int, tag:
         rows_of = sheet.reshape(side, side, *pictures.shape[1:]).transpose(0, 3, 1, 4, 2)  # rows, H, columns, W, C
         picture = rows_of.reshape(side * pictures.shape[2], side * pictures.shape[3], -1)
         with open(os.path.join(directory, "sprite.png"), "wb") as out:
-            out.write(images.png(images.as_bytes(picture if picture.shape[-1] > 1 else picture.repeat(3, -1))))
+            out.write(png(images.as_bytes(picture if picture.shape[-1] > 1 else picture.repeat(3, -1))))
         height, width = pictures.shape[2:]
         lines.append(
             f'sprite {{\n  image_path: "{os.path.join(place, "sprite.png")}"\n  single_image_dim: {width}\n'

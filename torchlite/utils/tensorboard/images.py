@@ -1,9 +1,7 @@
-"""Pictures as arrays of height, width and channels, and as files."""
+"""Pictures as arrays of height, width and channels."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
@@ -41,25 +39,6 @@ def as_bytes(picture: np.ndarray) -> np.ndarray:
     """Values between 0 and 255; those of other dtypes than uint8 are between 0 and 1."""
     scaled = picture.astype(np.float32) * (1 if picture.dtype == np.uint8 else 255)
     return scaled.clip(0, 255).astype(np.uint8)
-
-
-def png(picture: np.ndarray) -> bytes:
-    """A PNG file of a picture in bytes."""
-    height, width, channels = picture.shape
-    kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter
-    lines[:, 1:] = picture.reshape(height, -1)
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(lines.tobytes()))
-        + chunk(b"IEND", b"")
-    )
 
 
 def of_figure(figure: Any, close: bool) -> np.ndarray:

@@ -16,6 +16,7 @@ from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.pr_curve import plugin_data_pb2 as pr_curve_pb2
 
 from ...core.machine import Tensor
+from ...viz.png import png
 from . import images
 
 _EXPONENTIAL = np.multiply.accumulate([1e-12, *[1.1] * 773])  # up to 1e20
@@ -124,7 +125,7 @@ def image(tag: str, img_tensor: Any, dataformats: str = "CHW") -> Summary:
     """Log a picture: bytes, or numbers between 0 and 1."""
     picture = images.as_bytes(images.with_channels_last(as_numpy(img_tensor), dataformats))
     height, width, channels = picture.shape
-    file = images.png(picture)
+    file = png(picture)
     return _one(tag, image=Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=file))
 
 
