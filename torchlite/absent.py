@@ -18,8 +18,6 @@ _QUANTISED = """
 _SEMI_STRUCTURED = "*_sparse_semi_structured* _cslt_*"
 _LACKING = {
     "functions of pieces of tensors over meshes": "torch.distributed.tensor.experimental*",
-    "losses of pieces (cross_entropy gathers a tensor over a mesh that is cut along its classes)":
-        "torch.distributed.tensor.parallel.loss_parallel*",
     "remote calls": "torch.distributed.rpc*",
     "graphs of functions (torch.compile and torch.jit run them as they are)":
         "torch.export.* torch._inductor.*",

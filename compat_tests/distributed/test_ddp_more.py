@@ -276,8 +276,26 @@ def told_of(torch, dist, tell):
     )})  # fmt: skip
 
 
+def unused_left_out(torch, dist, tell):
+    """Buckets of unused parameters are not reduced; and gradients are laid into buckets when all are there."""
+    profiler = importlib.import_module(f"{torch.__name__}.profiler")
+    for options in ({}, {"skip_all_reduce_unused_params": True}, {"batched_grad_copy": True},
+                    {"batched_grad_copy": True, "gradient_as_bucket_view": True}):  # fmt: skip
+        made = net(torch)
+        made[0].unused = torch.nn.Linear(3, 3)
+        ddp = torch.nn.parallel.DistributedDataParallel(
+            made, bucket_cap_mb=1e-6, find_unused_parameters=True, **options
+        )
+        for step in range(3):
+            made.zero_grad()
+            with profiler.profile() as seen:
+                ddp(inputs(torch, dist, step)).square().sum().backward()
+            tell(sum(event.name == "c10d::allreduce_" for event in seen.events()))
+            tell([param.grad for param in made.parameters()])
+
+
 def newer_stories(torch, tell):
-    tell_all([over_meshes, reduced_later, told_of], torch, tell)
+    tell_all([over_meshes, reduced_later, unused_left_out, told_of], torch, tell)
 
 
 @pytest.mark.filterwarnings("ignore")

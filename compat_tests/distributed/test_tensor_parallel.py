@@ -145,8 +145,35 @@ def refusals(torch, dist, tell):
     told(lambda: put(nn.LayerNorm(2), mesh, styles.SequenceParallel())(3))
 
 
+def losses(torch, dist, tell):
+    """The classes are shared out, and stay so: no process has all scores."""
+    over, mesh = home(torch), home(torch).init_device_mesh("cpu", (dist.get_world_size(),))
+    in_parallel, nn = parallel(torch).loss_parallel, torch.nn.functional
+
+    def loss(shape, places, of=nn.cross_entropy, cut=1, **options):
+        torch.manual_seed(1)
+        scores, target = torch.randn(shape), torch.randint(0, shape[cut], places)
+        scores = over.distribute_tensor(scores, mesh, [over.Shard(cut)]).requires_grad_()
+        with in_parallel():
+            told = of(scores, target, **options)
+            told.sum().backward()
+        grad = scores.grad
+        return told.full_tensor(), told.placements, grad.placements, grad.to_local().shape, grad.full_tensor() + 0.0
+
+    for options in ({}, {"weight": torch.arange(1.0, 9.0)}, {"ignore_index": 1}):
+        for reduction in ("mean", "sum", "none"):
+            tell(loss((4, 8), (4,), reduction=reduction, **options))
+    tell(loss((4, 7), (4,)), loss((6,), (), cut=0), loss((2, 6, 3), (2, 3)))
+    tell(loss((4, 8), (4,), lambda x, target: nn.nll_loss(nn.log_softmax(x, 1), target)))
+    for placement in (over.Shard(0), over.Replicate()):
+        scores = over.distribute_tensor(torch.ones(4, 8), mesh, [placement])
+        with in_parallel():
+            tell(attempt(lambda scores=scores: nn.log_softmax(scores, 1)))
+    tell(nn.log_softmax(scores, 1).placements)
+
+
 def stories(torch, tell):
-    tell_all([columns_and_rows, every_part, embeddings, prepared, refusals], torch, tell)
+    tell_all([columns_and_rows, every_part, embeddings, prepared, losses, refusals], torch, tell)
 
 
 @pytest.mark.filterwarnings("ignore")

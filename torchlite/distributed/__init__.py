@@ -10,6 +10,7 @@ from ..absent import placeholder
 from ..faces import later
 from . import collectives, errors, group_methods, messages, objects, options, stores, work, world
 from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
+from .coalescing import _coalescing_manager, _CoalescingManager
 from .collectives import *
 from .collectives import _all_gather_base, _reduce_scatter_base
 from .debugging import breakpoint as breakpoint

@@ -47,6 +47,7 @@ from torchlite.distributed.objects import broadcast_object_list as broadcast_obj
 from torchlite.distributed import buckets as buckets
 from torchlite.distributed import call as call
 from torchlite.distributed import checkpoint as checkpoint
+from torchlite.distributed import coalescing as coalescing
 from torchlite.distributed import collectives as collectives
 from torchlite.distributed import debugging as debugging
 from torchlite.distributed.world import destroy_process_group as destroy_process_group

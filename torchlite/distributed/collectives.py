@@ -11,8 +11,10 @@ from typing import Any
 from typing_extensions import deprecated
 
 from ..core.machine import Tensor
+from ..core.values import strided
 from .call import Call, averaged, multiplied, split, split_by
 from .reduction import ReduceOp, Reduction, reduction_of
+from .sparse_reduction import all_reduce_sparse
 from .work import Work
 from .world import GroupMember, ProcessGroup, _member, get_group_rank
 
@@ -124,17 +126,36 @@ def _all_reduce_coalesced(
     check_tensors(tensors, "tensor")
     _check_same_dtype(*tensors)
     pg = _member(group, "all_reduce_coalesced")
-    return None if pg is None else _all_reduce(pg, tensors, op, async_op)
+    return None if pg is None else _all_reduce(pg, tensors, op, async_op, "all_reduce_coalesced")
 
 
-def _all_reduce(pg: ProcessGroup, tensors: Sequence[Tensor], op: Any, async_op: bool) -> Work | None:
-    call = pg._call("all_reduce", tensors)
+def _all_reduce(
+    pg: ProcessGroup, tensors: Sequence[Tensor], op: Any, async_op: bool, name: str = "all_reduce"
+) -> Work | None:
+    call = pg._call(name, tensors)
+    if any(tensor.layout is not strided for tensor in tensors):
+        return _all_reduce_sparse(pg, call, op, async_op)
     wanted = [(call.fill(tensor), _reduction(op, tensor)) for tensor in tensors]
 
     def task() -> None:
         for array, reduction in wanted:
             call.engine.all_reduce(multiplied(array, reduction, own=True), reduction)
             averaged(array, reduction, pg.size())
+
+    call.task = task
+    return pg._do(call, async_op, call.results if name == "all_reduce" else ())
+
+
+def _all_reduce_sparse(pg: ProcessGroup, call: Call, op: Any, async_op: bool) -> Work | None:
+    if op != ReduceOp.SUM:
+        raise RuntimeError(
+            "ProcessGroupGloo::allreduce: unsupported reduction operation (allreduce of sparse tensors only works with "
+            "ReduceOp.SUM)"
+        )
+
+    def task() -> None:
+        for tensor in call.results:
+            all_reduce_sparse(call.engine, tensor)
 
     call.task = task
     return pg._do(call, async_op)
@@ -190,12 +211,13 @@ def reduce_scatter_single(
     _check_multiple("reduce_scatter_tensor", input, output, pg.size())
     call = pg._call("reduce_scatter_tensor", [output], [input])
     pieces = split(call.read(input), pg.size())
-    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
+    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op, [output, input])
 
 
 def _reduce_scatter(
-    pg: ProcessGroup, call: Call, output: Tensor, pieces: Sequence[Any], reduction: Reduction, async_op: bool
-) -> Work | None:
+    pg: ProcessGroup, call: Call, output: Tensor, pieces: Sequence[Any], reduction: Reduction, async_op: bool,
+    shown: Sequence[Tensor] | None = None,
+) -> Work | None:  # fmt: skip
     out = call.fill(output)
 
     def task() -> None:
@@ -203,7 +225,7 @@ def _reduce_scatter(
         averaged(out, reduction, pg.size())
 
     call.task = task
-    return pg._do(call, async_op)
+    return pg._do(call, async_op, shown)
 
 
 # ---- one to all, all to one, all to all
@@ -237,7 +259,7 @@ def all_gather(
     call = pg._call("all_gather", tensor_list, [tensor])
     outs, array = [call.fill(each) for each in tensor_list], call.read(tensor)
     call.task = lambda: call.engine.all_gather(outs, array)
-    return pg._do(call, async_op)
+    return pg._do(call, async_op, [tensor])
 
 
 def _all_gather_coalesced(
@@ -249,7 +271,7 @@ def _all_gather_coalesced(
     pg = _member(group, "all_gather_coalesced")
     if pg is None:
         return None
-    call = pg._call("all_gather", [t for each in output_tensor_lists for t in each], input_tensor_list)
+    call = pg._call("all_gather_coalesced", [t for each in output_tensor_lists for t in each], input_tensor_list)
     wanted = [
         ([call.fill(each[number]) for each in output_tensor_lists], call.read(tensor))
         for number, tensor in enumerate(input_tensor_list)
@@ -260,7 +282,7 @@ def _all_gather_coalesced(
             call.engine.all_gather(outs, array)
 
     call.task = task
-    return pg._do(call, async_op)
+    return pg._do(call, async_op, ())
 
 
 def all_gather_single(
@@ -344,7 +366,7 @@ def all_to_all(
     call = pg._call("all_to_all", output_tensor_list, input_tensor_list)
     outs, pieces = [call.fill(t) for t in output_tensor_list], [call.read(t) for t in input_tensor_list]
     call.task = lambda: call.engine.all_to_all(outs, pieces)
-    return pg._do(call, async_op)
+    return pg._do(call, async_op, ())
 
 
 def all_to_all_single(
@@ -362,7 +384,7 @@ def all_to_all_single(
     outs = _rows(call.fill(output), output, output_split_sizes, pg.size())
     pieces = _rows(call.read(input), input, input_split_sizes, pg.size())
     call.task = lambda: call.engine.all_to_all(outs, pieces)
-    return pg._do(call, async_op)
+    return pg._do(call, async_op, ())
 
 
 def _rows(array: Any, tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Any]:

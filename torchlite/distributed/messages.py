@@ -134,8 +134,15 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
         return
     seconds = (timeout or pg._timeout).total_seconds()
     if pg.rank():
-        _tell(pg, 0, seconds)
-        _await(pg, 0, seconds)
+        try:
+            _tell(pg, 0, seconds)
+            _await(pg, 0, seconds)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"Rank {pg._ranks[pg.rank()]} successfully reached monitoredBarrier, but received errors while waiting "
+                "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n Original exception: \n"
+                f"{error}"
+            ) from None
         return
     deadline, missing = time.monotonic() + seconds, []
     for other in range(1, pg.size()):
@@ -144,17 +151,15 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
         except RuntimeError as error:
             missing.append(get_global_rank(pg, other))
             if not wait_all_ranks:
-                raise RuntimeError(_late(missing, seconds) + f"\n Original exception: \n{error}") from None
+                raise RuntimeError(_late("Rank", missing, seconds) + f"\n Original exception: \n{error}") from None
     if missing:
-        raise RuntimeError(_late(missing, seconds))
+        raise RuntimeError(_late("Ranks", missing, seconds))
     for other in range(1, pg.size()):
         _tell(pg, other, seconds)
 
 
-def _late(missing: Sequence[int], seconds: float) -> str:
-    ranks = ", ".join(map(str, missing))
-    word = "Ranks" if len(missing) > 1 else "Rank"
-    return f"[Rank 0]: {word} {ranks} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms"
+def _late(word: str, missing: Sequence[int], seconds: float) -> str:
+    return f"[Rank 0]: {word} {', '.join(map(str, missing))} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms"
 
 
 def _tell(pg: ProcessGroup, other: int, seconds: float) -> None:

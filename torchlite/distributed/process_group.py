@@ -7,28 +7,36 @@ from datetime import timedelta
 
 from ..core.machine import Tensor
 from ..core.state import local
+from ..core.values import strided
 from ..core.values.device import device
+from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import sparse_coo
 from ..core.values.pickling import bear_name
 from .call import Call
 from .detail import check_the_same
 from .engines.base import Engine
 from .options import DebugLevel, get_debug_level
 from .stores import Store
-from .work import Line, Work
+from .work import Line, Work, _IllegalWork
 
-_IN_TRACES = {
-    "all_gather": "allgather_", "all_gather_into_tensor": "_allgather_base_", "all_reduce": "allreduce_",
-    "all_to_all": "alltoall_", "all_to_all_single": "alltoall_base_", "barrier": "barrier", "broadcast": "broadcast_",
-    "gather": "gather_", "reduce": "reduce_", "reduce_scatter": "reduce_scatter_",
-    "reduce_scatter_tensor": "_reduce_scatter_base_", "scatter": "scatter_",
+_IN_PYTORCH = {  # what traces and comparisons of processes call them
+    "all_gather": "allgather_", "all_gather_coalesced": "allgather_coalesced_",
+    "all_gather_into_tensor": "_allgather_base_",
+    "all_gather_into_tensor_coalesced": "allgather_into_tensor_coalesced_", "all_reduce": "allreduce_",
+    "all_reduce_coalesced": "allreduce_coalesced_", "all_to_all": "alltoall_", "all_to_all_single": "alltoall_base_",
+    "barrier": "barrier", "broadcast": "broadcast_", "gather": "gather_", "recv": "recv_", "reduce": "reduce_",
+    "reduce_scatter": "reduce_scatter_", "reduce_scatter_tensor": "_reduce_scatter_base_",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_tensor_coalesced_", "scatter": "scatter_", "send": "send",
 }  # fmt: skip
+_COALESCED = frozenset(["all_gather_into_tensor", "all_reduce", "reduce_scatter_tensor"])
 
 
 class ProcessGroup:
     """A group of processes that work together, as one of them sees it."""
 
     _asked_for: str  # the backend, as it was asked for
-    _sequence = -1  # the number of the last collective that was watched
+    _sequence = 0  # of the next collective that is watched
+    _coalesced: list[Call] | None = None  # what is to be done as one
 
     def __init__(
         self, engines: dict[str, Engine], ranks: Sequence[int], backend: str, name: str, desc: str, store: Store,
@@ -89,25 +97,35 @@ class ProcessGroup:
     def _call(self, name: str, results: Sequence[Tensor], tensors: Sequence[Tensor] = ()) -> Call:
         """What is to be filled in: the beginning of a collective on tensors of one device."""
         several = [*results, *tensors]
+        for tensor in several:
+            if tensor.layout is not strided and (name, tensor.layout) != ("all_reduce", sparse_coo):
+                raise missing_kernel_of(_IN_PYTORCH[name], tensor.backend, "c10d")
         return Call(name, self._engine(several[0].device.type) if several else self._main, results)
 
-    def _do(self, call: Call, async_op: bool, shapes: Sequence[Tensor] = ()) -> Work | None:
-        """Run a collective, now or in the thread of the group; profilers see when it was asked for, and when done."""
+    def _do(self, call: Call, async_op: bool, shown: Sequence[Tensor] | None = None) -> Work | None:
+        """Run a collective, now or in the thread of the group; profilers see when it was asked for, and when done.
+
+        What is `shown` of it is compared among processes, where that is asked for; else what it fills.
+        """
+        if self._coalesced is not None and call.name in _COALESCED:
+            self._coalesced.append(call)
+            return _IllegalWork() if async_op else None
+        shown = call.results if shown is None else shown
         recorder = local.state.mode.profiler
         if recorder is None:
-            return self._begin(call, async_op, shapes, call.run)
-        event = recorder.begin(f"c10d::{_IN_TRACES[call.name]}", call.results)
+            return self._begin(call, async_op, shown, call.run)
+        event = recorder.begin(f"c10d::{_IN_PYTORCH[call.name]}", call.results)
         try:
-            return self._begin(call, async_op, shapes, lambda: recorder.elsewhere(f"gloo:{call.name}", call.run))
+            return self._begin(call, async_op, shown, lambda: recorder.elsewhere(f"gloo:{call.name}", call.run))
         finally:
             recorder.end(event)
 
     def _begin(
-        self, call: Call, async_op: bool, shapes: Sequence[Tensor], run: Callable[[], None]
+        self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]
     ) -> Work | None:
         line = self._lines[id(call.engine)]
         if self._detailed:
-            check_the_same(self, line, call.engine, call.name, shapes or call.results)
+            check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)
         seconds = self._timeout.total_seconds()
         if not async_op:
             line.now(call.name, run, seconds)

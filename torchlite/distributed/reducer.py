@@ -15,7 +15,6 @@ from ..core.values.dtype import float32, int64
 from .buckets import Bucket, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import all_reduce, broadcast
 from .reducer_errors import twice, unfinished
-from .sparse_reduction import all_reduced_sparse
 
 __all__ = ["Reducer"]
 
@@ -38,9 +37,12 @@ class Reducer:
         find_unused: bool = False,
         as_views: bool = False,
         static: bool = False,
+        skip_unused: bool = False,
+        batched: bool = False,
     ) -> None:
         self.params, self.names, self.group, self.sparse = list(params), list(names), group, list(sparse)
         self.limits, self.find_unused, self.as_views, self.static = list(limits), find_unused, as_views, static
+        self.skip_unused, self.batched = skip_unused, batched
         self.size = group.size()
         self.hook: Callable[[GradBucket], Any] | None = None
         self.iteration = 0
@@ -176,12 +178,16 @@ class Reducer:
             raise RuntimeError(twice(number, self.names[number]))
         self._ready.add(number)
         bucket, at = self._places[number]
-        self._lay(bucket, at)
+        if not self.batched:
+            self._lay(bucket, at)
         bucket.pending -= 1
         while self._next < len(self.buckets) and not self.buckets[self._next].pending:
             bucket = self.buckets[self._next]
             self._next += 1
-            bucket.result = self._sent(bucket)
+            for at in range(len(bucket.params)) if self.batched else ():
+                self._lay(bucket, at)
+            unused = self.skip_unused and set(self._unused).issuperset(bucket.numbers)
+            bucket.result = (lambda buffer=bucket.buffer: buffer) if unused else self._sent(bucket)
         if self._next == len(self.buckets):
             Variable._execution_engine.queue_callback(self._finish)
 
@@ -191,7 +197,7 @@ class Reducer:
         if bucket.sparse:
             if grad is None:
                 raise RuntimeError("Expected sparse gradient to be defined.")
-            bucket.buffer = grad
+            bucket.buffer = grad if self.hook is not None else grad.detach() * self._factor
             return
         view = bucket.views[at]
         if grad is not None and grad.layout is not strided:
@@ -208,9 +214,6 @@ class Reducer:
         """Send a bucket on its way; what waits for the result."""
         buffer = bucket.buffer
         assert buffer is not None
-        if bucket.sparse:
-            reduced = all_reduced_sparse(buffer, self.group) * self._factor
-            return lambda: reduced
         if self.hook is None:
             work: Any = all_reduce(buffer, group=self.group, async_op=True)
             return lambda: work.wait() and buffer
@@ -232,11 +235,11 @@ class Reducer:
         with no_grad():
             for bucket in self.buckets:
                 result = bucket.result()
+                result = result[0] if isinstance(result, (list, tuple)) else result
                 if bucket.sparse:
                     bucket.params[0].grad = result
                     bucket.buffer = None
                     continue
-                result = result[0] if isinstance(result, (list, tuple)) else result
                 if bucket.buffer is not None and result is not bucket.buffer:
                     bucket.buffer.copy_(result.view(-1))
                 for number, param, view in zip(bucket.numbers, bucket.params, bucket.views):
@@ -270,8 +273,7 @@ class Reducer:
         self._arrived.update(dict.fromkeys(range(len(self.params))))
         for bucket in self.buckets:
             if bucket.sparse:
-                all_reduced_sparse(bucket.params[0].new_zeros(bucket.params[0].shape).to_sparse(1), self.group)
-                continue
+                bucket.buffer = bucket.params[0].detach().new_zeros(bucket.params[0].shape).to_sparse(1)
             assert bucket.buffer is not None
             bucket.buffer.zero_()
             self._sent(bucket)()

@@ -1,30 +1,39 @@
-"""Sums of sparse gradients over processes."""
+"""Sums of sparse tensors over processes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor, functions
-from .collectives import all_gather
+from .engines.base import Engine
+
+_FORM = 64  # numbers that say what a process has: elements, sparse dimensions, sizes
 
 
-def all_reduced_sparse(tensor: Tensor, group: Any) -> Tensor:
-    """The sum of the sparse tensors of all processes, each with as many elements as it happens to have."""
-    own = tensor.coalesce()
-    indices, values = own.indices(), own.values()
-    count = indices.new_tensor([indices.shape[1]])
-    counts = [count.clone() for _ in range(group.size())]
-    all_gather(counts, count, group=group)
-    sizes = [each.item() for each in counts]
-    places = _gathered(indices.t().contiguous(), sizes, group)
-    numbers = _gathered(values, sizes, group)
-    return functions["sparse_coo_tensor"](places.t(), numbers, tensor.shape).coalesce()
+def all_reduce_sparse(engine: Engine, tensor: Tensor) -> None:
+    """Make of a sparse tensor the sum of those of all processes, each with as many elements as it happens to have."""
+    with no_grad():
+        own = tensor.data.coalesce()
+        form = np.full(_FORM, -1)
+        form[: 2 + own.dim()] = own._nnz(), own.sparse_dim(), *own.shape
+        forms = [np.empty_like(form) for _ in range(engine.size)]
+        engine.all_gather(forms, form)
+        if any((form[1:] != other[1:]).any() for other in forms):
+            raise RuntimeError("Sparse dimensions do not match")
+        counts = [int(other[0]) for other in forms]
+        places = _gathered(engine, own.indices().t().cpu(), counts)
+        numbers = _gathered(engine, own.values().cpu(), counts)
+        summed = functions["sparse_coo_tensor"](places.t(), numbers, own.shape, check_invariants=False).coalesce()
+        tensor.data.copy_(summed)
 
 
-def _gathered(rows: Tensor, sizes: list[int], group: Any) -> Tensor:
+def _gathered(engine: Engine, rows: Tensor, counts: Sequence[int]) -> Tensor:
     """The rows of all processes, one after the other; they travel filled up to the same number."""
-    padded = rows.new_zeros((max(sizes), *rows.shape[1:]))
+    padded = rows.new_zeros((max(counts), *rows.shape[1:]))
     padded[: rows.shape[0]] = rows
-    rooms = [padded.clone() for _ in sizes]
-    all_gather(rooms, padded, group=group)
-    return functions["cat"]([room[:size] for room, size in zip(rooms, sizes)])
+    rooms = [functions["empty_like"](padded) for _ in counts]
+    engine.all_gather([room.array.reshape(-1) for room in rooms], padded.array.reshape(-1))
+    return functions["cat"]([room[:count] for room, count in zip(rooms, counts)])

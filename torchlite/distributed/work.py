@@ -102,7 +102,20 @@ class Work:
         return future
 
 
-bear_name(Work, "torch.distributed.distributed_c10d")
+class _IllegalWork(Work):
+    """What collectives give that are begun later only: it cannot be waited for."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in vars(Work) and not name.startswith("__"):
+            raise ValueError(f"Illegal to call {name} on IllegalWork object")
+        return super().__getattribute__(name)
+
+
+for _cls in (Work, _IllegalWork):
+    bear_name(_cls, "torch.distributed.distributed_c10d")
 
 
 class Line:

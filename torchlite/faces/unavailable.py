@@ -44,7 +44,9 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     ),
     "distributed.distributed_c10d": (
         "_new_process_group_helper",
-        "distributed: * _get_default_group _get_default_store _get_process_group_name _resolve_process_group _world",
+        "distributed.work: _IllegalWork;"
+        "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
+        " _get_process_group_name _resolve_process_group _world",
     ),
     "distributed.elastic": ("", ""),
     "distributed.elastic.agent": ("", ""),

@@ -85,6 +85,7 @@ class DistributedDataParallel(Module, Joinable):
         self.broadcast_bucket_size = _AT_ONCE
         self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
         first = _DEFAULT_FIRST_BUCKET_BYTES if bucket_cap_mb is None else self.bucket_bytes_cap
+        self.skip_all_reduce_unused_params, self.batched_grad_copy = skip_all_reduce_unused_params, batched_grad_copy
         self._limits = [int(cap * 1024 * 1024) for cap in bucket_cap_mb_list or ()] or [first, self.bucket_bytes_cap]
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
         self._divides_by_all = True
@@ -113,6 +114,7 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer = Reducer(
             params, [name for name, _ in self._named], self.process_group, [id(p) in sparse_ones for p in params],
             self._limits, self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph,
+            self.skip_all_reduce_unused_params, self.batched_grad_copy,
         )  # fmt: skip
         if self.mixed_precision is not None:
             self.reducer.hook = reducing_in(self.mixed_precision, self.process_group)

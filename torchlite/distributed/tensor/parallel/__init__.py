@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ....absent import lacking, placeholder
-from . import api, style
+from ....absent import lacking
+from . import api, loss, style
 from .api import parallelize_module
+from .loss import loss_parallel
 from .style import (
     ColwiseParallel,
     ParallelStyle,
@@ -15,6 +16,5 @@ from .style import (
     SequenceParallel,
 )
 
-__all__ = [*style.__all__, *api.__all__]
-loss_parallel = placeholder("torch.distributed.tensor.parallel", "loss_parallel")
+__all__ = [*style.__all__, *api.__all__, *loss.__all__]
 __getattr__ = lacking(__name__)

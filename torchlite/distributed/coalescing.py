@@ -1,0 +1,85 @@
+"""Several collectives that are done as one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.values.device import device as device_of
+from ..core.values.pickling import bear_name
+from .call import Call
+from .process_group import ProcessGroup
+from .work import Work
+from .world import _get_default_group
+
+__all__ = ["_CoalescingManager", "_coalescing_manager"]
+
+
+class _CoalescingManager:
+    """What was begun in a context, to be waited for."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None = None) -> None:
+        """Wait for this, too."""
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait until all is done."""
+        for work in self.works:
+            work.wait()
+
+
+bear_name(_CoalescingManager, "torch.distributed.distributed_c10d")
+
+
+@contextlib.contextmanager
+def _coalescing_manager(
+    group: ProcessGroup | None = None, device: Any = None, async_ops: bool | None = False
+) -> Iterator[_CoalescingManager]:
+    """Reductions (or gathers, or scattered reductions) in here are done as one when it is left.
+
+    With a device, whatever is asked for in here is begun at once; only NCCL does that.
+    """
+    pg = group or _get_default_group()
+    if pg._coalesced:
+        raise ValueError("ProcessGroup has non-empty op list at the start of coalescing")
+    manager = _CoalescingManager()
+    if device is not None:
+        engine = pg._engine(device_of(device).type)
+        if engine.device == "cpu":
+            raise RuntimeError(f"Backend {pg.name()} does not implement startCoalescing")
+        with engine.together():
+            yield manager
+        return
+    calls: list[Call] = []
+    pg._coalesced = calls
+    try:
+        yield manager
+    finally:
+        pg._coalesced = None
+    if calls:
+        manager.append(pg._do(_joined(calls), bool(async_ops)))
+
+
+def _joined(calls: list[Call]) -> Call:
+    """One call that does what several of a kind would."""
+    names = {_SHOWN.get(call.name, call.name) for call in calls}
+    if len(names) > 1:
+        raise RuntimeError(
+            f"Coalescing manager requires all collectives to be the same type, but got mixed types: {names}"
+        )
+    joined = Call(f"{calls[0].name}_coalesced", calls[0].engine, [each for call in calls for each in call.results])
+
+    def task() -> None:
+        for call in calls:
+            call.run()
+
+    joined.task = task
+    return joined
+
+
+_SHOWN = {"all_gather_into_tensor": "all_gather_single", "reduce_scatter_tensor": "reduce_scatter_single"}
