@@ -34,7 +34,8 @@ Tag = enum.IntEnum(
     module="torch",
 )
 
-_REARRANGED = frozenset(("max_pool2d_with_indices_backward",))  # overloads whose arguments are not those of the op
+# Overloads whose arguments are not those of the op.
+_REARRANGED = frozenset(("_to_copy", "index_put", "max_pool2d_with_indices_backward"))
 _packets: dict[str, OpOverloadPacket] = {}  # those that programs declared
 
 

@@ -37,6 +37,13 @@ class _lu_with_info(_NamedTuple):
     LU: _Tensor
     pivots: _Tensor
     info: _Tensor
+class _scaled_dot_product_flash_attention_for_cpu(_NamedTuple):
+    output: _Tensor
+    logsumexp: _Tensor
+class _scaled_dot_product_flash_attention_for_cpu_backward(_NamedTuple):
+    grad_query: _Tensor
+    grad_key: _Tensor
+    grad_value: _Tensor
 class aminmax(_NamedTuple):
     min: _Tensor
     max: _Tensor

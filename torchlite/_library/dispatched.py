@@ -18,9 +18,9 @@ from ..core.values import get_default_device
 
 
 def _formula() -> str | None:
-    """The op whose derivative is computed, if that is what runs."""
+    """The op whose derivative is computed, if that is what runs; of a node that is no op's, nothing is said."""
     task = local.state.task
-    return None if task is None else getattr(getattr(task.node, "op", None), "name", None)
+    return None if task is None else getattr(getattr(task.node, "op", None), "name", "")
 
 
 def _inside() -> bool:
@@ -31,7 +31,7 @@ def _inside() -> bool:
 
 def _arithmetic(values: Sequence[Any]) -> str:
     """A number that a user gives is a tensor there, and so in derivatives of products; one of a formula is not."""
-    bare = _formula() not in (None, "mul", "div") or _inside()
+    bare = _formula() not in (None, "", "mul", "div") or _inside()
     return _by_operand(values) if bare else "Tensor"
 
 
@@ -70,14 +70,15 @@ _INTERNAL = frozenset(("_", "in_place", "bias"))
 def _flat_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A product with a transposed matrix, of the rows of a tensor."""
     shape = [*x.shape[:-1], weight.shape[0]]
-    if bias is not None:
+    if bias is not None and (x.dim() < 3 or x.is_contiguous()):
         rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
         result = functions["addmm"](bias, rows, weight.t())
         return result if x.dim() == 2 else result.view(shape)
     turned = weight.t()
     if x.dim() == 2:
         return functions["mm"](x, turned)
-    return overload_named("_unsafe_view", "default")(functions["mm"](x.reshape(-1, x.shape[-1]), turned), shape)
+    result = overload_named("_unsafe_view", "default")(functions["mm"](x.reshape(-1, x.shape[-1]), turned), shape)
+    return result if bias is None else result + bias
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Callable[[], Tensor] | None:
@@ -140,15 +141,10 @@ def _pooled(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, .
 _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "softmax.int": lambda self, dim, dtype=None: ("_softmax", (self, dim, False), {}),
     "log_softmax.int": lambda self, dim, dtype=None: ("_log_softmax", (self, dim, False), {}),
-    "_scaled_dot_product_attention": lambda *values: ("_scaled_dot_product_flash_attention_for_cpu", values, {}),
     "_to_copy": lambda self, dtype, laid=None: (
-        "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid}),
+        "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
+        | ({"layout": self.layout, "device": self.device} if _formula() or _inside() else {}),
     ),
-    **{
-        f"{name}_backward": lambda *values, name=name: (
-            f"{name}_backward", values if values[-1] != 1 else values[:-1], {}
-        ) for name in ("binary_cross_entropy", "multi_margin_loss")
-    },
     "max_pool2d_with_indices_backward": _pooled,
     "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
     "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),
@@ -206,17 +202,18 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
 
 def given_to(signature: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call by position, without defaults at the end, and those by name."""
-    params = signature.params
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    for param, value in zip(params, values, strict=False):
+    spare = 0  # arguments at the end that are what they are by default
+    told = signature.name.endswith("_backward")  # of which PyTorch tells of tensors that there are not, too
+    for param, value in zip(signature.params, values, strict=False):
+        usual = not param.required and _same(value, param.default) and not (told and param.is_tensor)
         if not param.kwonly:
             args.append(value)
-        elif param.required or value != param.default:
+            spare = spare + 1 if usual else 0
+        elif not usual:
             kwargs[param.name] = value
-    bare = not signature.name.endswith("_backward")  # the schemas of these have no defaults
-    while bare and args and not params[len(args) - 1].required and _same(args[-1], params[len(args) - 1].default):
-        args.pop()
+    args = args[: len(args) - spare]
     return tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
 
 

@@ -33,9 +33,9 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
             have = leaf._grad
             if isinstance(grad, Tensor):
                 if have is None:
-                    grad = grad if create_graph else grad.detach()
                     taken = owned and (grad.layout is sparse_coo or grad.stride() == leaf.stride())
-                    leaf._grad = grad if taken else _laid_out_like(grad, leaf, create_graph)
+                    made = grad if taken else _laid_out_like(grad, leaf, create_graph)
+                    leaf._grad = made if create_graph or not (taken or made is grad) else made.detach()
                 elif have.layout is not strided and grad.layout is strided:
                     leaf._grad = grad + have
                 else:
@@ -77,6 +77,8 @@ def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
         return copy
     if not leaf.backend.shows or not is_dense(leaf.array.shape, leaf.stride()):
         return grad.clone(memory_format=contiguous_format)
-    copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
+    copy = grad.new_empty_strided(
+        tuple(leaf.array.shape), leaf.stride(), dtype=grad.dtype, layout=grad.layout, device=grad.device
+    )
     copy.copy_(grad)
     return copy

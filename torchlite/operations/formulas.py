@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine import functions
+from ..core.machine import Tensor, functions
+from ..core.state import is_watched
 
 
 class _Tensors:
@@ -29,3 +30,18 @@ class Formula:
 
     def __call__(self, *values: Any) -> Any:
         return self.fn(*values)
+
+
+def onto(fresh: Tensor, name: str, *values: Any) -> Tensor:
+    """What an operation writes to a tensor that nobody else has; modes see the form that gives its result."""
+    return getattr(fresh, name if is_watched() else f"{name}_")(*values)
+
+
+def options(like: Tensor) -> dict[str, Any]:
+    """What makes a tensor like another, said in full."""
+    return {"dtype": like.dtype, "layout": like.layout, "device": like.device}
+
+
+def zeros(like: Tensor, shape: Any) -> Tensor:
+    """Zeros of a tensor's dtype on its device."""
+    return functions["zeros"](shape, **options(like))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
@@ -32,6 +32,7 @@ class Adadelta(Elementwise):
 
     formula = _formula
     twice = ("square_avg", "acc_delta")
+    filled = True
 
     def __init__(
         self,
@@ -56,6 +57,16 @@ class Adadelta(Elementwise):
         counts[0] += 1
         rho = group["rho"]
         return decay_of(group), float(rho), 1.0 - rho, group["eps"], number(group["lr"], group)
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        rho, eps = group["rho"], group["eps"]
+        g = decayed_tensor(p, grad, group)
+        square, change2 = state["square_avg"], state["acc_delta"]
+        size = square.mul_(rho).addcmul_(g, g, value=1 - rho).add(eps).sqrt_()
+        change = change2.add(eps).sqrt_().div_(size).mul_(g)
+        change2.mul_(rho).addcmul_(change, change, value=1 - rho)
+        p.add_(change, alpha=-number(group["lr"], group))
 
 
 @on_lists(Adadelta, square_avgs="square_avg", acc_deltas="acc_delta", state_steps="step")

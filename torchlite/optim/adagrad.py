@@ -8,7 +8,7 @@ from ..backends.sparse import coo
 from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -73,6 +73,12 @@ class Adagrad(Elementwise):
         state["sum"].add_(coo(indices, values * values, p.shape, True))
         roots = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
         p.add_(coo(indices, values / roots, p.shape, True), alpha=-rate)
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        rate = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        g = decayed_tensor(p, grad, group)
+        p.addcdiv_(g, state["sum"].addcmul_(g, g, value=1).sqrt().add_(group["eps"]), value=-rate)
 
 
 @on_lists(Adagrad, state_sums="sum", state_steps="step")

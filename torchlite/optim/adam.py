@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -91,21 +91,16 @@ class Adam(Elementwise):
         return shrink_of(group), decay_of(group), 1 - beta1, beta2, 1 - beta2, eps, rate
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        g = -grad if group["maximize"] else grad
         state["step"] += 1
+        g = decayed_tensor(p, grad, group)
         lr, (beta1, beta2) = number(group["lr"], group), [number(b, group) for b in group["betas"]]
-        shrink, decay = shrink_of(group), decay_of(group)
-        if shrink is not None:
-            p.mul_(shrink)
-        if decay is not None:
-            g = g.add(p, alpha=decay)
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(g, 1 - beta1)
         square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
         step = state["step"].item()
         if group["amsgrad"]:
             highest = state["max_exp_avg_sq"]
-            square = highest.copy_(highest.maximum(square))
+            square = functions["maximum"](highest, square, out=highest)
         root = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
         p.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
@@ -30,6 +30,7 @@ class ASGD(Elementwise):
 
     formula = _formula
     together = "params, mus, etas, and state_steps"
+    filled = True
 
     def __init__(
         self,
@@ -63,6 +64,22 @@ class ASGD(Elementwise):
         faded = lr / (1 + lambd * lr * step) ** group["alpha"]
         counts[:] = step, float(faded), 1 / max(1, step - group["t0"])
         return decay_of(group), 1 - lambd * eta, eta, None if mu == 1 else mu
+
+    def _watched_count(self, value: float) -> Tensor:
+        made = super()._watched_count(value)
+        return made if value in (0, 1) else made.clone().detach()
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        g = decayed_tensor(p, grad, group)
+        eta = state["eta"].item()
+        p.mul_(1 - group["lambd"] * eta).add_(g, alpha=-eta)
+        average, mu = state["ax"], state["mu"].item()
+        average.copy_(p) if mu == 1 else average.add_(p.sub(average).mul_(state["mu"]))
+        counts = [state["step"].item() - 1, eta, mu]
+        self.numbers(group, counts, False)
+        for name, value in zip(("eta", "mu"), counts[1:]):
+            state[name].copy_(functions["as_tensor"](value))
 
 
 @on_lists(ASGD, axs="ax", mus="mu", etas="eta", state_steps="step")

@@ -64,6 +64,15 @@ def decayed(p: Any, g: Any, decay: Any, shrink: Any = None) -> Any:
     return g if decay is None else g + p * decay
 
 
+def decayed_tensor(p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
+    """As `decayed`, in the operations that a dispatch mode sees."""
+    shrink = shrink_of(group) if "decoupled_weight_decay" in group else None
+    if shrink is not None:
+        p.mul_(shrink)
+    decay = decay_of(group)
+    return g if decay is None else g.add(p, alpha=decay)
+
+
 def follow(g: Any, mean: Any, square: Any, new1: Any, beta2: Any, new2: Any) -> None:
     """Adam's running means of the gradient and of its square."""
     mean += (g - mean) * new1
@@ -107,6 +116,7 @@ class Elementwise(Optimizer):
     _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
     together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
     twice: ClassVar[tuple[str, ...]] = ()  # what PyTorch's formula writes to in two steps
+    filled: ClassVar[bool] = False  # whether its numbers are made by filling tensors there
     # Options that checkpoints of older versions lack.
     later: ClassVar[dict[str, Any]] = {
         "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
@@ -275,13 +285,15 @@ class Elementwise(Optimizer):
     def _step_on_tensors(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
         stateful = self.counts(group) or self.arrays(group)
         shown = is_watched() and self._watched is not None and not group["differentiable"]
+        shown = shown and not any([p.is_complex() for p in params])
         update = self.update
-        if shown and not any([p.is_complex() for p in params]):
+        if shown:
             self._make_watched_state(group, params)
             update = self._watched  # type: ignore[assignment]
         with grad_enabled(group["differentiable"]):
             for p in params:
-                update(p, p.grad, self.state[p] if stateful else {}, group)
+                grad: Any = p.grad
+                update(p, -grad if shown and group["maximize"] else grad, self.state[p] if stateful else {}, group)
 
     def _make_watched_state(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
         """Make the state that is missing, as `_watched` wants it."""
@@ -289,9 +301,16 @@ class Elementwise(Optimizer):
             state = self.state[p]
             if self.lacks_state(state):
                 for name, value in self.counts(group).items():
-                    state[name] = functions["tensor"](value, dtype=scalar_dtype())
-                for name in self.arrays(group):
-                    state[name] = functions["zeros_like"](p, memory_format=preserve_format)
+                    state[name] = self._watched_count(value)
+                for name, value in self.arrays(group).items():
+                    alike = functions["full_like"] if value else functions["zeros_like"]
+                    state[name] = alike(p, value) if value else alike(p, memory_format=preserve_format)
+
+    def _watched_count(self, value: float) -> Tensor:
+        """What a number of a state begins as, where a mode sees it made."""
+        if self.filled and value in (0, 1):
+            return functions["ones" if value else "zeros"]((), dtype=scalar_dtype())
+        return functions["tensor"](value, dtype=scalar_dtype())
 
     def update(self, p: Tensor, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change one parameter."""

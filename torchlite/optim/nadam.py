@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, follow, number, shrink_of
 from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -71,6 +71,21 @@ class NAdam(Elementwise):
             shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, 1 - beta2**step, group["eps"],
             lr * (1 - now) / (1 - product), lr * next_ / (1 - product * next_),
         )  # fmt: skip
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        step = state["step"].item()
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        g = decayed_tensor(p, grad, group)
+        now, next_ = [beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)]
+        product = state["mu_product"].mul_(now)
+        mean = state["exp_avg"].lerp_(g, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        size = square.div(1 - beta2**step).sqrt()
+        far = product.item() * next_
+        size.add_(group["eps"])
+        p.addcdiv_(g, size, value=-lr * (1 - now) / (1 - product.item()))
+        p.addcdiv_(mean, size, value=-lr * next_ / (1 - far))
 
 
 @on_lists(NAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", mu_products="mu_product", state_steps="step")

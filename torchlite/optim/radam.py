@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, follow, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
@@ -55,14 +55,32 @@ class RAdam(Elementwise):
         step = counts[0] = counts[0] + 1
         beta1, beta2 = group["betas"]
         rate = number(group["lr"], group) / (1 - beta1**step)
-        bias2 = 1 - beta2**step
-        most = 2 / (1 - beta2) - 1  # the length of the average in the long run
-        length = most - 2 * step * beta2**step / bias2
-        eps = None
-        if length > 5:
-            rate *= ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length) * bias2) ** 0.5
-            eps = group["eps"]
+        strength = self._strength(step, beta2)
+        eps = None if strength is None else group["eps"]
+        if strength is not None:
+            rate *= strength * (1 - beta2**step) ** 0.5
         return shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, eps, rate
+
+    @staticmethod
+    def _strength(step: float, beta2: float) -> float | None:
+        """By how much the variance that is known differs from what it comes to, once enough of it is known."""
+        most = 2 / (1 - beta2) - 1  # the length of the average in the long run
+        length = most - 2 * step * beta2**step / (1 - beta2**step)
+        if length <= 5:
+            return None
+        return ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        step, (beta1, beta2) = state["step"].item(), group["betas"]
+        g = decayed_tensor(p, grad, group)
+        mean = state["exp_avg"].lerp_(g, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        change = mean / (1 - beta1**step) * number(group["lr"], group)
+        strength = self._strength(step, beta2)
+        if strength is not None:
+            change = change * ((1 - beta2**step) ** 0.5 / square.sqrt().add_(group["eps"])) * strength
+        p.add_(change, alpha=-1.0)
 
 
 @on_lists(RAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", state_steps="step")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
@@ -40,6 +40,7 @@ class RMSprop(Elementwise):
 
     formula = in_c("optim.rmsprop", _formula)
     twice = ("square_avg", "momentum_buffer")
+    filled = True
     later: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **Elementwise.later}
 
     def __init__(
@@ -74,6 +75,22 @@ class RMSprop(Elementwise):
             decay_of(group), float(alpha), 1.0 - alpha, group["eps"], number(group["lr"], group),
             float(momentum) if momentum > 0 else None, group["centered"],
         )  # fmt: skip
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        alpha, rate = group["alpha"], number(group["lr"], group)
+        g = decayed_tensor(p, grad, group)
+        square = spread = state["square_avg"]
+        square.mul_(alpha).addcmul_(g, g, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(g, 1 - alpha)
+            spread = square.addcmul(mean, mean, value=-1).sqrt_().add_(group["eps"])
+        else:
+            spread = square.sqrt().add_(group["eps"])
+        if group["momentum"] > 0:
+            p.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(g, spread), alpha=-rate)
+        else:
+            p.addcdiv_(g, spread, value=-rate)
 
 
 @on_lists(

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
+from ..core.values.layout import preserve_format
 from .by_element import Elementwise, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -31,6 +32,7 @@ class Rprop(Elementwise):
 
     formula = _formula
     twice = ("step_size",)
+    filled = True
 
     def __init__(
         self,
@@ -53,6 +55,18 @@ class Rprop(Elementwise):
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         counts[0] += 1
         return tuple([number(x, group) for x in (*group["etas"], *group["step_sizes"])])
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] += 1
+        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+        trend = (grad * state["prev"]).sign()
+        for sign, factor in ((trend.gt, longer), (trend.lt, shorter), (trend.eq, 1)):
+            trend[sign(0)] = factor
+        state["step_size"].mul_(trend).clamp_(least, most)
+        g = grad.clone(memory_format=preserve_format)
+        g[trend.eq(shorter)] = 0
+        p.addcmul_(g.sign(), state["step_size"], value=-1)
+        state["prev"].copy_(g)
 
 
 @on_lists(Rprop, prevs="prev", step_sizes="step_size", state_steps="step")

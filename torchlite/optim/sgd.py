@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, number
+from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -84,11 +84,7 @@ class SGD(Elementwise):
         """The momentum begins as a copy of the first gradient."""
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        grad = -grad if group["maximize"] else grad
-        decay = decay_of(group)
-        if decay is not None:
-            grad = grad.add(p, alpha=decay)
-        self._follow_momentum(p, grad, state, group)
+        self._follow_momentum(p, decayed_tensor(p, grad, group), state, group)
 
     def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The momentum is that of the elements that have had gradients, and is sparse too."""

@@ -31,6 +31,14 @@ def as_now(value: Any, target: Tensor) -> Any:
     return twin
 
 
+def _kept(t: Tensor) -> Any:
+    """What is in a tensor's memory, before something else is."""
+    state = local.state
+    if state.mode.seer is None:
+        return t.backend.real.copy(t.array)
+    return state.within(silent(state.mode), lambda: t.clone().array)  # which modes see
+
+
 class InPlace(Recording):
     """An op as what writes its result into an operand."""
 
@@ -74,7 +82,7 @@ class InPlace(Recording):
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
-                before.array = self_.backend.real.copy(self_.array)
+                before.array = _kept(self_)
                 before.counter = None
         if backend.level:
             backend.overwrite(self, self_, before, values)

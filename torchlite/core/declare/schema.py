@@ -3,7 +3,8 @@
     "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
 
 Types: Tensor, Operand (a tensor or a number), Scalar, int, float, bool, str, ScalarType, Device, Layout,
-MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[2]` a sequence or one item that stands for two.
+MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `?[]` one with gaps, `[2]` a sequence or one
+item that stands for two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from ..values.layout import layout, memory_format
 from .misfits import Mismatch, TooLong, misfit
 
 _SPLIT = re.compile(r",\s*(?![^\[]*\])")
-_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:=(?P<default>.+))?")
+_PARAM = re.compile(
+    r"(?P<type>\w+)(?P<gaps>\?(?=\[))?(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:=(?P<default>.+))?"
+)
 _HEAD = re.compile(r"(?P<name>[\w.]+)\((?P<params>.*?)\)(?:\s*->\s*(?P<returns>.+))?$", re.S)
 
 # How PyTorch's errors call a type.
@@ -215,12 +218,15 @@ class Param:
         if self.repeats > 1 and self.default.__class__ is int:
             self.default = (self.default,) * self.repeats
         self.kwonly = kwonly
-        self.convert = _CONVERT[self.type]
+        convert = self.convert = _CONVERT[self.type]
         # Values of these classes pass unchanged, sequences of such items too.
         quick = set(_QUICK.get(self.type, ()))
         self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
         if self.optional:
             self.quick.add(type(None))
+        if match["gaps"]:
+            self.items.add(type(None))
+            self.convert = lambda item: None if item is None else convert(item)
         # The class of ints where they are taken, as they are or one for a sequence, and the highest there may be.
         self.integer = int if self.type in ("int", "Scalar", "Operand") and (self.single or not self.sequence) else None
         self.highest = _HIGHEST if self.type == "int" else _HIGHEST_SCALAR

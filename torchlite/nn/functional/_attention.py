@@ -143,18 +143,24 @@ def _one_more(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> bool:
 # ---- projections
 
 
+def _pieces(x: Tensor, count: int) -> Sequence[Tensor]:
+    """The pieces along the last dimension, each row by row."""
+    apart = x.unflatten(-1, (count, x.size(-1) // count)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return [apart[at] for at in range(count)]
+
+
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> Sequence[Tensor]:  # fmt: skip
     """Queries, keys and values from one matrix for all of them."""
     size = q.size(-1)
     if q is k is v:
-        return linear(q, w, b).chunk(3, -1)
+        return _pieces(linear(q, w, b), 3)
     sizes = [size, 2 * size] if k is v else [size] * 3
     weights = w.split(sizes)
     biases = [None] * len(sizes) if b is None else b.split(sizes)
     query, *rest = [linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases)]
-    return (query, *rest[0].chunk(2, -1)) if k is v else (query, *rest)
+    return (query, *_pieces(rest[0], 2)) if k is v else (query, *rest)
 
 
 def _in_projection(
@@ -216,18 +222,24 @@ def _attended(
 
 
 def _attended_with_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, batch: int, num_heads: int, dropout_p: float, average: bool
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
 ) -> tuple[Tensor, Tensor]:
-    """The same, (time, batch and head, features of a head), and the weights, of each head or their mean."""
+    """The same, (time, batch and head, features of a head), and the weights of each head."""
     scaled = q * math.sqrt(1.0 / q.shape[-1])
     turned = k.transpose(-2, -1)
     scores = scaled.bmm(turned) if mask is None else functions["baddbmm"](mask, scaled, turned)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions["dropout"](weights, dropout_p, True)
-    attended = weights.bmm(v).transpose(0, 1)
+    return weights.bmm(v).transpose(0, 1), weights
+
+
+def _by_head(weights: Tensor | None, batch: int, num_heads: int, average: bool) -> Tensor | None:
+    """The weights of each head, or their mean."""
+    if weights is None:
+        return None
     weights = weights.view(batch, num_heads, *weights.shape[1:])
-    return attended, weights.mean(1) if average else weights
+    return weights.mean(1) if average else weights
 
 
 @overridable
@@ -281,13 +293,12 @@ def multi_head_attention_forward(
     weights = None
     if need_weights:
         _require(not is_causal or mask is not None, "FIXME: is_causal not implemented for need_weights")
-        attended, weights = _attended_with_weights(
-            q, k, v, mask, batch, num_heads, dropout_p, average_attn_weights
-        )
+        attended, weights = _attended_with_weights(q, k, v, mask, dropout_p)
     else:
         attended = _attended(q, k, v, mask, batch, num_heads, dropout_p, is_causal)
     output = linear(attended.reshape(queries * batch, embed_dim), out_proj_weight, out_proj_bias)
     output = output.view(queries, batch, output.size(1))
+    weights = _by_head(weights, batch, num_heads, average_attn_weights)
     if batched:
         return output, weights
     return output.squeeze(1), None if weights is None else weights.squeeze(0)

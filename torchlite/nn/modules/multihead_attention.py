@@ -116,8 +116,8 @@ class MultiheadAttention(Module):
         attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
         turned = self.batch_first and query.dim() == 3
         if turned:
-            # What was one tensor stays one.
-            found = {id(t): t.transpose(1, 0) for t in (query, key, value)}
+            given = {id(t): t for t in (query, key, value)}  # what was one tensor stays one
+            found = {at: t.transpose(1, 0) for at, t in given.items()}
             query, key, value = [found[id(t)] for t in (query, key, value)]
         output, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.declare import LaidOp
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, dt
+from ..formulas import Formula
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped
@@ -16,23 +17,28 @@ from .resample import Map, interpolating, mapped
 Scales = tuple[float, ...] | None
 
 
-def _maps(mode: str, size: Ints, count: Ints, align_corners: bool, scales: Scales, dtype: Any) -> list[Map | None]:
+def _maps(mode: str, size: Ints, count: Ints, align_corners: bool, scales: Any, dtype: Any) -> list[Map | None]:
     """How each dimension is mapped."""
     of = "double" if dtype == dt.float64.numpy else "bytes" if dtype.kind == "u" and "nearest" not in mode else "single"
     return [
         None if n == m and (scale in (None, 1) or align_corners)
         else interpolating(mode, n, m, align_corners, scale, of)
-        for n, m, scale in zip(size, count, scales or (None,) * len(size))
+        for n, m, scale in zip(size, count, scales)
     ]  # fmt: skip
 
 
 def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
-    """The op that interpolates images of so many dimensions in a mode."""
+    """The op that interpolates images of so many dimensions in a mode; only some modes ask for `align_corners`."""
+    aligns = "nearest" not in mode
+    options = ["align_corners"] * aligns + [f"scales{'_' * (dims > 1)}{axis}" for axis in _AXES[dims]]
+    listed = "bool align_corners, " * aligns + ", ".join(f"float? {scale}=None" for scale in options[aligns:])
 
-    def kernel(backend: Backend, self: Array, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
-        size = self.shape[self.ndim - dims :]
+    def maps_of(size: Ints, count: Ints, dtype: Any, rest: tuple[Any, ...]) -> list[Map | None]:
+        return _maps(mode, size[len(size) - dims :], count, aligns and rest[0], rest[aligns:], dtype)
+
+    def kernel(backend: Backend, self: Array, output_size: Ints, *rest: Any) -> Any:
         backend.check_room((*self.shape[: self.ndim - dims], *output_size), self.dtype)
-        maps = _maps(mode, size, output_size, align_corners, scales, self.dtype)
+        maps = maps_of(self.shape, output_size, self.dtype, rest)
         if self.dtype.kind != "u" or all([m is None or m.plain for m in maps]):
             return mapped(backend, self, maps)
         made = self
@@ -42,33 +48,30 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
             made = backend.xp.clip(backend.xp.floor(wide + 0.5), 0, 255).astype(self.dtype)
         return like(backend, made, self)
 
-    def transposed(
-        backend: Backend, g: Array, output_size: Ints, image_size: Ints, align_corners: bool, scales: Scales
-    ) -> Any:
-        maps = _maps(mode, image_size, output_size, align_corners, scales, g.dtype)
+    def transposed(backend: Backend, g: Array, output_size: Ints, input_size: Ints, *rest: Any) -> Any:
+        maps = maps_of(input_size, output_size, g.dtype, rest)
         return mapped(backend, g, [None if m is None else m.transposed for m in maps])
 
     op = LaidOp(
-        f"{name}(Tensor self, int[] output_size, bool align_corners, any scales)", kernel,
+        f"{name}(Tensor self, int[] output_size, {listed})", kernel,
         {
-            "self": lambda g, self_shape, output_size, align_corners, scales: backward.apply(
-                g, output_size, tuple(self_shape[len(self_shape) - dims :]), align_corners, scales
+            "self": Formula(
+                lambda g, self_shape, output_size, *rest: backward.apply(g, output_size, tuple(self_shape), *rest),
+                " ".join(("g self_shape output_size", *options)),
             )
         },
         node=f"{node}Backward0", linear=True, batch=LEADING,
     )  # fmt: skip
     backward = LaidOp(
-        f"{name}_backward(Tensor grad_output, int[] output_size, int[] image_size, bool align_corners, any scales)",
+        f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, {listed})",
         transposed,
-        {
-            "grad_output": lambda g, output_size, align_corners, scales: op.apply(
-                g, output_size, align_corners, scales
-            )
-        },
+        {"grad_output": Formula(op.apply, " ".join(("g output_size", *options)))},
         node=f"{node}BackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     return op
 
+
+_AXES = {1: ("",), 2: ("h", "w"), 3: ("d", "h", "w")}
 
 _OPS = {
     (mode, dims): _declare(f"{name}{dims}d{'_aa' * kind.endswith('_aa')}", node, dims, kind)
@@ -109,7 +112,8 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
         raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     label = _kernel_name(op.signature.name, dims)
     check_dtype(label, self, _ACCEPTED.get(label, dt.FLOATS | {dt.uint8}))
-    return op.apply(self, output_size, align_corners, scales)
+    aligned = () if "nearest" in mode else (align_corners,)
+    return op.apply(self, output_size, *aligned, *(scales or (None,) * dims))
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -137,8 +138,9 @@ def pairwise(
         negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
         rules["target"] = negative if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
+    rest = of.rest if "weight=None" in of.rest else re.sub("=[^,)]+", "", of.rest)  # of which PyTorch has no defaults
     back = Elementwise(
-        f"{of.name}_backward(Tensor grad_output, {of.rest}", of.back_kernel, bends | of.unweighted, node=back_node,
+        f"{of.name}_backward(Tensor grad_output, {rest}", of.back_kernel, bends | of.unweighted, node=back_node,
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else None, **shared,
     )  # fmt: skip

@@ -102,7 +102,7 @@ def _multi_margin_gradient(
 
 _MULTI_MARGIN = "Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1"
 multi_margin_loss_backward = Op(
-    f"multi_margin_loss_backward(Tensor grad_output, {_MULTI_MARGIN})", _multi_margin_backward,
+    f"multi_margin_loss_backward(Tensor grad_output, {_MULTI_MARGIN.replace('=1,', ',')})", _multi_margin_backward,
     batch=_multi_margin_gradient,
 )  # fmt: skip
 multi_margin_loss_ = Op(

@@ -12,12 +12,13 @@ from typing import Any
 
 from ...core.declare import Composite, Op, describe, publish, publish_python
 from ...core.machine import Tensor, TensorBase, functions
-from ...core.state import local
+from ...core.state import is_watched, local
 from ...core.values import Namespace, dt
 from ...kernels.summing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack
 from . import recurrent_kernels as rnn_kernels
+from . import recurrent_shown as shown
 from .packed_sequences import places
 from .recurrent_kernels import CELLS, span
 
@@ -154,6 +155,9 @@ def _fits(
 
 def _run(*values: Any) -> tuple[Any, ...]:
     """One direction of one layer: the output, and the last states."""
+    *operands, w_hr, mode, sizes, reverse = values
+    if is_watched() and w_hr is None and sizes is None and mode != "LSTM":
+        return shown.direction(operands, mode, reverse)
     return recurrent.apply(*values)[:3] if _fits(*values[:9]) else _in_steps(*values)
 
 
@@ -190,7 +194,7 @@ def _layers(
             outputs.append(output)
             last.append(h)
             last_cells.append(c)
-        x = outputs[0] if directions == 1 else cat.apply(outputs, -1)
+        x = outputs[0] if directions == 1 else cat.apply(outputs, outputs[0].dim() - 1)
         if packing is not None:
             x = packing.packed(x)
     made = (x, stack.apply(last, 0))
@@ -237,7 +241,8 @@ def _declare(name: str, mode: str) -> None:
         if not x.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
-        return (made[0].transpose(0, 1), *made[1:]) if batch_first else made
+        turned = made[0].transpose_ if is_watched() else made[0].transpose
+        return (turned(0, 1), *made[1:]) if batch_first else made
 
     def of_packed(
         data: Tensor, batch_sizes: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float,
@@ -276,6 +281,8 @@ def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Ten
 def _cell(mode: str, input: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
     """One step."""
     _check_cell(input, [h] if c is None else [h, c], w_ih, w_hh, len(CELLS[mode].order))
+    if is_watched():
+        return shown.cell(mode, input, h, c, w_ih, w_hh, b_ih, b_hh)
     return _run(input.unsqueeze(0), h, c, w_ih, w_hh, b_ih, b_hh, None, mode, None, False)[1:]
 
 

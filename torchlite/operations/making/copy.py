@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
-from ...core.declare import LaidOp, Op, Signature, describe, fit_gradient, method, publish, published, tell
+from ...core.declare import LaidOp, Op, Signature, aten, describe, fit_gradient, method, publish, published, tell
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
@@ -111,6 +111,21 @@ cast = LaidOp(
     record=_record_inexact,
     by_form=True,
 )
+
+
+_TO_COPY = Signature(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None)"
+)
+
+
+def _to_copy(*args: Any, **kwargs: Any) -> Tensor:
+    """A copy, converted or not, as the overload of this name makes it."""
+    self, d, _, where, _, _, format_ = _TO_COPY.bind(args, kwargs)
+    return convert(self, d, where, True, format_)
+
+
+aten["_to_copy"] = _to_copy
 
 
 def _move(op: Op, *values: Any) -> Any:

@@ -230,3 +230,11 @@ def _keep(
     elif bound[1] is None:  # no generator is named
         arguments = default_generator(CPU).stream, array.shape, array.dtype
         native.remember(call, args, kwargs, None, kernel_alone(draw, arguments, d, array.dtype, cpu))
+
+
+def lifted(make: Callable[..., Tensor], data: Any, *options: Any) -> Tensor:
+    """A tensor of values that are no tensor's: a mode sees no more of its making than that it is there."""
+    told = local.state.mode.seer
+    if told is None or isinstance(data, Tensor):
+        return make(data, *options)
+    return told.lifted(local.state.within(local.state.mode.but(kernels=None), make, data, *options))

@@ -15,7 +15,7 @@ from ...core.native import quick
 from ...core.state import local
 from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
 from .copy import clone, convert
-from .factory import refuse_compressed, refuse_pinned
+from .factory import lifted, refuse_compressed, refuse_pinned
 
 _NUMBERS = (bool, int, float, complex)
 _PLAIN, _SEQUENCES = frozenset(_NUMBERS), frozenset((list, tuple))
@@ -201,10 +201,8 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     pinned = pinned and get_backend(where or get_default_device()).values
     if pinned:
         refuse_pinned()
-    told = local.state.mode.seer
-    if told is not None:
-        made = told.lifted(local.state.within(local.state.mode.but(kernels=None), _made, data, d, where, False))
-        return made.requires_grad_(requires_grad)
+    if local.state.mode.seer is not None:
+        return lifted(_made, data, d, where, False).requires_grad_(requires_grad)
     made = _made(data, d, where, requires_grad and not pinned)
     return made.pin_memory().requires_grad_(requires_grad) if pinned else made
 
@@ -246,7 +244,7 @@ def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
     refuse_compressed(self)
     _, data, d, where, requires_grad = _new_tensor.bind((self, *args), kwargs)
-    return _made(data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
+    return lifted(_made, data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 
 
 _as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
@@ -257,8 +255,7 @@ def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """`data` as a tensor, sharing its memory where that is possible."""
     if needs_dispatch(args, kwargs):
         return dispatch(as_tensor, args, kwargs)
-    data, d, where = _as_tensor.bind(args, kwargs)
-    return _shared(data, d, where)
+    return lifted(_shared, *_as_tensor.bind(args, kwargs))
 
 
 def _shared(data: Any, d: Any, where: Any) -> Tensor:

@@ -8,12 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, describe, publish, published, sum_to
+from ...core.declare import Op, Signature, aten, describe, publish, published, sum_to
 from ...core.machine import Tensor, array_of, fitting_array
+from ...core.state import is_watched
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace, or_own
 from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
+from ..formulas import options, zeros
 from ..making.copy import expands
 from ..shapes.orders import inverse
 from .writing import Writing, check_range, combine, from_front, not_boolean, out_of_bounds
@@ -180,7 +182,8 @@ def _index(xp: Namespace, self: Array, indices: Sequence[Any]) -> Any:
 
 
 def _index_backward(g: Tensor, self_shape: Any, indices: Sequence[Tensor | None]) -> Tensor:
-    return index_put.apply_in_place([g.new_zeros(self_shape), indices, g, True])
+    write: Any = index_put.apply if is_watched() else lambda *values: index_put.apply_in_place([*values])
+    return write(g.new_zeros(self_shape, **options(g)), indices, g, True)
 
 
 def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, list[int], list[int], Tensor]:
@@ -259,7 +262,7 @@ def _strides_of_pick(backend: Backend, array: Array, indices: Sequence[Any], sha
 
 
 index = Op(
-    "index.Tensor(Tensor self, Tensor[] indices)",
+    "index.Tensor(Tensor self, Tensor?[] indices)",
     _index,
     {"self": _index_backward, "indices": None},
     check_form=_check,
@@ -335,7 +338,7 @@ def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) 
 
 
 def _kept(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tensor:
-    return g if accumulate else index_put.apply(g, indices, g.new_zeros(()), False)
+    return g if accumulate else index_put.apply(g, indices, zeros(g, ()), False)
 
 
 def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
@@ -374,6 +377,11 @@ index_put = Writing(
     shows="accumulate",
 )
 publish(index_put, inplace=True)
+
+# As overloads, they take gaps.
+_gapped = Signature("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)")
+aten["index_put"] = lambda *args, **kwargs: index_put.apply(*_gapped.bind(args, kwargs))
+aten["index_put_"] = lambda *args, **kwargs: index_put.apply_in_place(_gapped.bind(args, kwargs))
 
 
 # ---- reading and writing where a mask says that the place exists

@@ -10,6 +10,7 @@ from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
 from ...core.values.determinism import determinism
+from ..formulas import onto, tensors
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..vocabulary import undifferentiable
 from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds
@@ -60,7 +61,7 @@ def _gather(xp: Namespace, self: Array, dim: int, index: Array, sparse_grad: boo
 gather = Picking(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     _gather,
-    {"self": lambda g, self, dim, index: g.new_zeros(self.shape).scatter_add_(dim, index, g), "index": None},
+    {"self": lambda g, self, dim, index: onto(g.new_zeros(self.shape), "scatter_add", dim, index, g), "index": None},
     check_form=_check_gather,
     linear=True,
     batch=LEADING,
@@ -283,7 +284,7 @@ def _take_by_gather(self: Tensor, index: Tensor) -> Tensor:
 take = Picking(
     "take(Tensor self, Tensor index)",
     lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
-    {"self": lambda g, self, index: g.new_zeros(self.shape).put_(index, g, True), "index": None},
+    {"self": lambda g, self, index: onto(tensors.zeros_like(self), "put", index, g, True), "index": None},
     check=_check_take,
     linear=True,
     batch=_take_by_gather,

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn_once, wrap_dim
+from ..formulas import onto, options
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
@@ -56,7 +57,12 @@ def _select_by_gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
 index_select = Picking(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
-    {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add_(dim, index, g), "index": None},
+    {
+        "self": lambda g, self_shape, dim, index: onto(
+            g.new_zeros(self_shape, **options(g)), "index_add", dim, index, g
+        ),
+        "index": None,
+    },
     check_form=_check_select,
     linear=True,
     batch=_select_by_gather,

@@ -20,6 +20,7 @@ from ...core.machine.write import bump
 from ...core.native import native
 from ...core.state import local
 from ...core.values import dt, type_name, warn, wrap_dim
+from ..making.factory import lifted
 from ..making.host_data import tensor
 from ..shapes.shape import alias, unsqueeze
 from ..shapes.slicing import select, slice_
@@ -376,7 +377,7 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
     array = fitting_array(value, through, backend)
     if through is not like.dtype:
         array = local.state.quiet(backend.cast, array, like.dtype.numpy)
-    return wrap(array, like.dtype, backend)
+    return lifted(wrap, array, like.dtype, backend)
 
 
 def _trimmed(value: Tensor) -> Tensor:

@@ -65,7 +65,7 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
     ("log10", "log10", lambda g, self: g / (conj(self) * 2.3025850929940456)),
     ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
-    ("tan", "tan", lambda g, result: g * conj(1 + result * result)),
+    ("tan", "tan", lambda g, result: g * conj(1 + result**2)),
     ("tanh", "tanh", lambda g, result: _tanh_backward(g, result)),
     ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
     ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
@@ -84,9 +84,9 @@ _TRANSCENDENTAL: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("cos", "cos", lambda g, self: g * -conj(self.sin())),
     ("sinh", "sinh", lambda g, self: g * conj(self.cosh())),
     ("cosh", "cosh", lambda g, self: g * conj(self.sinh())),
-    ("asin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
-    ("acos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
-    ("asinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
+    ("asin", "arcsin", lambda g, self: g * conj((-self * self + 1).rsqrt())),
+    ("acos", "arccos", lambda g, self: g * -conj((-self * self + 1).rsqrt())),
+    ("asinh", "arcsinh", lambda g, self: g * conj((self**2 + 1).rsqrt())),
     ("acosh", "arccosh", _acosh_vjp),
 )
 for _table in (_ALGEBRAIC, _TRANSCENDENTAL):

@@ -207,7 +207,7 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
 publish(sqrt, inplace=True)
 rsqrt = Unary(
-    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result * result * result),
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: conj(result**3) * (-0.5 * g),
     result="float", halves="wide", operators=True,
 )  # fmt: skip
 publish(rsqrt, inplace=True)

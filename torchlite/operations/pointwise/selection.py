@@ -267,9 +267,9 @@ clamp = Elementwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
     {
-        "self": lambda g, self, min, max: where(_inside(self, min, max), g, 0),
-        "min": lambda g, self, min, max: where(_below(self, min, max), g, 0),
-        "max": lambda g, self, min, max: where(_above(self, min, max), g, 0),
+        "self": lambda g, self, min, max: where(_inside(self, min, max), g, 0.0),
+        "min": lambda g, self, min, max: where(_below(self, min, max), g, 0.0),
+        "max": lambda g, self, min, max: where(_above(self, min, max), g, 0.0),
     },
     check=_check_bounds,
     dtypes=ORDERED,
@@ -283,8 +283,8 @@ clamp_min = Elementwise(
     "clamp_min(Tensor self, Operand min)",
     lambda xp, x, low: _clamp(xp, x, low, None),
     {
-        "self": lambda g, self, min: where(self >= min, g, 0),
-        "min": lambda g, self, min: where(self < min, g, 0),
+        "self": lambda g, self, min: where(self >= min, g, 0.0),
+        "min": lambda g, self, min: where(self < min, g, 0.0),
     },
     dtypes=ORDERED,
     label="maximum_cpu",
@@ -297,8 +297,8 @@ clamp_max = Elementwise(
     "clamp_max(Tensor self, Operand max)",
     lambda xp, x, high: _clamp(xp, x, None, high),
     {
-        "self": lambda g, self, max: where(self <= max, g, 0),
-        "max": lambda g, self, max: where(self > max, g, 0),
+        "self": lambda g, self, max: where(self <= max, g, 0.0),
+        "max": lambda g, self, max: where(self > max, g, 0.0),
     },
     dtypes=ORDERED,
     label="minimum_cpu",
@@ -331,7 +331,7 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
         name,
         kernel,
         (
-            lambda g, self, other: where(self_wins(self, other), g, 0),
+            lambda g, self, other: where(self_wins(self, other), g, 0.0),
             lambda g, self, other: where(self_wins(self, other), 0, g),
         ),
         schema=TENSORS,

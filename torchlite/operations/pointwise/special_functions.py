@@ -46,12 +46,15 @@ def _pair(name: str, kernel: Callable[..., Any], vjp: Any, in_torch: bool = Fals
 
 
 def _gauss(self: Tensor) -> Tensor:
-    """The derivative of erf."""
-    return (-(self * self)).exp() * (2 / math.sqrt(math.pi))
+    """The derivative of erf, but for a factor."""
+    return (-(self**2)).exp()
 
 
-_function("erf", kernels.erf, lambda g, self: _gauss(self) * g, label="erf_vml_cpu")
-_function("erfc", kernels.erfc, lambda g, self: -_gauss(self) * g, label="erfc_vml_cpu")
+_SLOPE = 2 / math.sqrt(math.pi)
+
+
+_function("erf", kernels.erf, lambda g, self: _gauss(self) * _SLOPE * g, label="erf_vml_cpu")
+_function("erfc", kernels.erfc, lambda g, self: _gauss(self) * -_SLOPE * g, label="erfc_vml_cpu")
 _function(
     "erfinv", kernels.erfinv, lambda g, self: (self.erfinv() ** 2).exp() * (math.sqrt(math.pi) / 2) * g,
     label="erfinv_vml_cpu",
@@ -73,7 +76,7 @@ _function(
     lambda g, self, result: g / math.sqrt(2 * math.pi) * (-(result + self * self / 2)).exp(),
     in_torch=False, dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
-_function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), in_torch=False, label="entr_cpu")
+_function("special_entr", kernels.entr, lambda g, self: g * -(self.log() + 1), in_torch=False, label="entr_cpu")
 
 
 # ---- the gamma function

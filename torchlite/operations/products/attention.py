@@ -13,11 +13,12 @@ from typing import Any
 
 from ...core.declare import Op, publish_python, published
 from ...core.machine import Tensor, TensorBase, functions, requires_grad
-from ...core.state import local
+from ...core.state import is_watched, local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, within
 from ...kernels.summing import widened
 from ..gradient_kernels import by_kernel
 from . import attention_kernels
+from . import attention_shown as shown
 from .matmul import matmul
 
 BLOCK = 1 << 16  # scores, which a processor's own memory holds
@@ -74,7 +75,7 @@ class _Scores:
 
 
 def _attention(
-    xp: Namespace, query: Array, key: Array, value: Any, mask: Any, causal: bool, scale: float
+    xp: Namespace, query: Array, key: Array, value: Any, mask: Any, causal: bool, scale: float, sums: bool = False
 ) -> tuple[Any, Any]:
     d, like = query.dtype, query
     query, key, value = widened(query), widened(key), widened(value)
@@ -84,7 +85,7 @@ def _attention(
     heads, queries, keys = len(values), query.shape[-2], key.shape[-2]
     result = xp.empty((heads, queries, value.shape[-1]), query.dtype)
     limits = xp.finfo(query.dtype)
-    whole = _whole(heads, queries, keys)
+    whole = not sums and _whole(heads, queries, keys)
     kept = xp.empty((heads, queries, keys if whole else 1), query.dtype)
     ones = xp.ones((keys, 1), query.dtype)  # a product with which is the fastest sum
     for h, q, k in _blocks(heads, queries, keys, causal) if keys else ():
@@ -117,7 +118,7 @@ def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
 
 def _attention_backward(
     xp: Namespace, g: Array, query: Array, key: Array, value: Any, mask: Any, result: Any, kept: Any, causal: bool,
-    scale: float, needs: Sequence[bool],
+    scale: float, needs: Sequence[bool], sums: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
     d = query.dtype
     g, query, key, value, result = [widened(a) for a in (g, query, key, value, result)]
@@ -125,7 +126,7 @@ def _attention_backward(
     scale = query.dtype.type(scale)
     scores_of = _Scores(xp, query * scale, key, mask, causal)
     queries, keys, values, given = scores_of.query, scores_of.key, _flat(value), _flat(g)
-    whole = _whole(len(keys), queries.shape[1], keys.shape[1])
+    whole = not sums and _whole(len(keys), queries.shape[1], keys.shape[1])
     to_query, to_key, to_value = [xp.zeros(a.shape, a.dtype) for a in (queries, keys, values)]
     for h, q, k in _blocks(len(keys), queries.shape[1], keys.shape[1], causal):
         if whole:
@@ -222,6 +223,9 @@ attention = Op(
 )  # fmt: skip
 
 
+_run_fused = shown.declare(_attention, _attention_backward)
+
+
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     operands = {"query": query, "key": key, "value": value}
     if not query.dtype is key.dtype is value.dtype:
@@ -316,6 +320,7 @@ def _scaled_dot_product_attention(
     _check(query, key, value, attn_mask)
     if not attention_kernels.math_sdp_enabled():
         _fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    given = scale
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 0.0
     if enable_gqa:
@@ -326,6 +331,10 @@ def _scaled_dot_product_attention(
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
         )
+    if is_watched() or query.backend.handed:
+        fused = _takes(query, key, value, attn_mask, dropout_p, enable_gqa)
+        run = _run_fused if fused else shown.unfused
+        return run(query, key, value, attn_mask, dropout_p, is_causal, given)
     operands = None if dropout_p or differentiated else _aligned(query, key, value, attn_mask)
     if operands is not None:
         return attention.apply(*operands, attn_mask, is_causal, scale)[0]

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, wrap_dim
+from ..formulas import onto
 from ..vocabulary import no_complex
 from .scans import positions, running
 
@@ -16,7 +17,7 @@ from .scans import positions, running
 
 def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) -> Tensor:
     """The gradient goes to the element that was chosen."""
-    return g.new_zeros(self_shape).scatter_(dim, indices, g)
+    return onto(g.new_zeros(self_shape), "scatter", dim, indices, g)
 
 
 def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:

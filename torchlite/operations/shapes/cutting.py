@@ -9,6 +9,7 @@ from ...backends.base import get_backend
 from ...core.declare import Composite, LaidOp, LaidView, Op, ViewOp, describe, publish, publish_python
 from ...core.machine import LEADING, Tensor, TensorBase
 from ...core.values import CPU, Array, Backend, Namespace, dt, wrap_dim
+from ..formulas import zeros
 from .joining import cat, stack
 from .shape import Ints
 from .slicing import cut_slice, slice_
@@ -63,7 +64,7 @@ def _joined(grads: Sequence[Tensor | None], self_shape: Ints, split_sizes: Seque
     some = next(g for g in grads if g is not None)
     return cat.apply(
         tuple([
-            some.new_zeros((*self_shape[:dim], n, *self_shape[dim + 1 :])) if g is None else g
+            zeros(some, (*self_shape[:dim], n, *self_shape[dim + 1 :])) if g is None else g
             for g, n in zip(grads, split_sizes, strict=True)
         ]),
         dim,
@@ -219,7 +220,7 @@ def _unbind(xp: Namespace, array: Array, dim: int) -> Any:
 
 def _stacked(grads: Sequence[Tensor | None], dim: int) -> Tensor:
     some = next(g for g in grads if g is not None)
-    return stack.apply(tuple([some.new_zeros(some.shape) if g is None else g for g in grads]), dim)
+    return stack.apply(tuple([zeros(some, ()).expand(some.shape) if g is None else g for g in grads]), dim)
 
 
 unbind = ViewOp("unbind.int(Tensor self, int dim=0) -> Tensor[]", _unbind, {"self": _stacked}, multi=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, describe, publish, publish_python, published
@@ -47,7 +48,7 @@ class InPlaceView(Op):
     def apply(self, *values: Any) -> Any:
         target: Tensor = values[0]
         arguments = values[1:]
-        grad = local.state.mode.grad
+        grad, seer = local.state.mode.grad, local.state.mode.seer
         edge = None
         if grad:
             check_writable(target, False)
@@ -56,7 +57,9 @@ class InPlaceView(Op):
         backend = target.backend.real
         shown = target.alias()
         try:
-            if backend.level:
+            if seer is not None:
+                shown.array = self.shown_by(seer, target, values)
+            elif backend.level:
                 shown.array = viewed.apply(shown, *arguments).array
             else:
                 array = target.array
@@ -74,7 +77,8 @@ class InPlaceView(Op):
         target.array = shown.array
         if backend.strided and not backend.level and target.__class__ in PLAIN:
             target.backend = wrap_shown(target.array, target.dtype, backend).backend  # its strides may be odd now
-        bump(target)
+        if seer is None:
+            bump(target)
         for level, tangent in tangents:
             set_tangent(target, level, viewed.apply(tangent, *arguments))
         if view.__class__ is View:
@@ -84,6 +88,16 @@ class InPlaceView(Op):
         elif shown.edge is not None:
             target.edge = shown.edge
         return target
+
+
+    def shown_by(self, seer: Any, target: Tensor, values: Sequence[Any]) -> Any:
+        """What a mode's handler makes the target show, which still shows what it did."""
+        array = target.array
+        try:
+            seer(self, values)
+            return target.array
+        finally:
+            target.array = array
 
 
 transpose_ = InPlaceView(transpose, "TransposeBackward1")

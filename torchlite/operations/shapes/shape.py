@@ -282,11 +282,19 @@ def _squeeze_dims(xp: Namespace, array: Array, dim: Any) -> Any:
     return array.squeeze(tuple([d for d in dims if array.ndim and array.shape[d] == 1]))
 
 
-squeeze_vjp = {"self": lambda g, self_shape: g.reshape(self_shape)}
+def _unsqueezed(g: Tensor, self_shape: Any, dim: Any = None) -> Tensor:
+    """The gradient with the dimensions of size one that were taken away."""
+    ndim = len(self_shape)
+    for d in range(ndim) if dim is None else sorted(wrap_dims((dim,) if dim.__class__ is int else dim, ndim)):
+        g = unsqueeze.apply(g, d) if self_shape[d] == 1 else g
+    return g
+
+
+squeeze_vjp = {"self": lambda g, self_shape, dim: _unsqueezed(g, self_shape, dim)}
 squeeze = ViewOp(
     "squeeze(Tensor self)",
     _squeeze,
-    squeeze_vjp,
+    {"self": lambda g, self_shape: _unsqueezed(g, self_shape)},
     batch=lambda self: squeeze_dims.apply(self, tuple([d for d, n in enumerate(self.shape) if n == 1])),
 )
 _DIMS = "dim self_sym_sizes"
