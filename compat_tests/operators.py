@@ -66,7 +66,8 @@ def table(results: Iterable[Result]) -> list[str]:
 def markdown(results: list[Result], limit: int) -> str:
     """The page: the table, then each operator with what differs of it."""
     text = _INTRODUCTION.strip().format(limit=limit, day=f"{datetime.now(UTC):%-d %B %Y}")
-    lines = ["# Operators and dtypes", "", *textwrap.wrap(text, 120, break_on_hyphens=False), "", *table(results)]
+    lines = ["---", "hide: [toc]", "---", "", "# Operators and dtypes", ""]
+    lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), "", *table(results)]
     lines += ["", "## What differs", "", "| operator | in |", "|---|---|"]
     differing: dict[str, list[str]] = {}
     for result in results:

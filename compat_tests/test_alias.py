@@ -376,6 +376,9 @@ def test_processes_that_one_does_not_start(program: Any, tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     printed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment)
     assert printed.stdout == "2.13.0+torchlite 2.13.0+torchlite\n", printed.stderr
+    command = f'eval "$({sys.executable} -m torchlite --shell)"; torchrun --help'
+    printed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment)
+    assert "--nproc-per-node" in printed.stdout, printed.stderr
 
     python("-c", dedent(f'''
         import os, site, sys, sysconfig

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 import sysconfig
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -12,8 +13,10 @@ from .naming import SITE
 
 
 def shell() -> str:
-    """What a POSIX shell evaluates, so that programs it starts see torchlite as torch."""
-    return f'export TORCHLITE_ALIAS=1 PYTHONPATH={shlex.quote(SITE)}"${{PYTHONPATH:+:$PYTHONPATH}}"'
+    """What a POSIX shell evaluates, so that programs it starts see torchlite as torch; `torchrun` is torchlite's."""
+    path = f'export TORCHLITE_ALIAS=1 PYTHONPATH={shlex.quote(SITE)}"${{PYTHONPATH:+:$PYTHONPATH}}"'
+    python = shlex.quote(sys.executable)
+    return f'{path}\ntorchrun() {{ {python} -m torchlite.distributed.run "$@"; }}'
 
 
 def _start_up_file() -> Path:

@@ -1,6 +1,6 @@
-"""`torchrun`, or `python -m torchlite.distributed.run`: start a program in several processes, as torch's own does.
+"""What `torchrun` does: start a program in several processes.
 
-    torchrun --standalone --nproc-per-node 4 train.py --lr 0.1
+    python -m torchlite.distributed.run --standalone --nproc-per-node 4 train.py --lr 0.1
 
 Each process finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and their kin in its environment, and sees
 torchlite as `torch`. They are started by mpiexec where that and mpi4py are installed (`--launcher` says otherwise).
