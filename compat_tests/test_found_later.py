@@ -77,7 +77,153 @@ def test_attention_of_three_dimensions_is_as_exact_as_a_softmax():
         assert ours.abs().max() <= 2 * theirs.abs().max() + 1e-7 * truth.abs().max()
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1,), (3, 2)])
+def test_products_of_one_hand_their_gradient_on(shape):
+    @same_story
+    def program(torch, tell):
+        x = torch.ones(shape, requires_grad=True)
+        (g,) = torch.autograd.grad(x.cumprod(-1).sum(), x, create_graph=True)
+        tell(g.detach(), g.requires_grad)
+
+    program()
+
+
+def test_a_view_last_written_through_forgets_where_it_led_once_memory_was_written_to_again():
+    @same_story
+    def program(torch, tell):
+        for again in (False, True):
+            x = torch.ones(1, 2, 2, requires_grad=True)
+            base = x + 1
+            view = base.diagonal()
+            view.add_(-0.5)
+            if again:
+                view.detach().add_(0)
+            base.detach_()
+            tell([node is None for node, _ in view.grad_fn.next_functions])
+            view.sum().backward()
+            tell(x.grad)
+
+    program()
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_variances_of_nothing_are_no_numbers_whatever_the_correction():
+    @same_story
+    def program(torch, tell):
+        for made in (torch.var(torch.ones(5, 0), 1, correction=-5), *torch.std_mean(torch.ones(0), correction=-1)):
+            tell(made)
+        _tried(tell, lambda: torch.cov(torch.ones(2, 0), fweights=torch.ones(0, dtype=torch.int64)))
+
+    program()
+
+
+# ---- operands that have no gradient
+
+
+LOSSES = {
+    "logits, weight": lambda f, x, w, classes: f.binary_cross_entropy_with_logits(x, x.detach(), w),
+    "logits, pos_weight": lambda f, x, w, classes: f.binary_cross_entropy_with_logits(x, x.detach(), pos_weight=w),
+    "probabilities": lambda f, x, w, classes: f.binary_cross_entropy(x, x.detach(), w.expand(2, 3)),
+    "margins": lambda f, x, w, classes: f.multi_margin_loss(x, classes, weight=w),
+    "soft margins": lambda f, x, w, classes: f.soft_margin_loss(x, w.expand(2, 3)),
+    "running statistics": lambda f, x, w, classes: f.batch_norm(x, w, w.detach(), training=True),
+    "pooling": lambda f, x, w, classes: f.fractional_max_pool2d(
+        x.new_ones(1, 1, 6, 6), 2, 2, _random_samples=w[:2].reshape(1, 1, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_operands_without_a_derivative_may_not_require_grad(name):
+    @same_story
+    def program(torch, tell):
+        x, w = torch.full((2, 3), 0.5, requires_grad=True), torch.full((3,), 0.5, requires_grad=True)
+        classes = torch.tensor([0, 1])
+        for input, weight in ((x, w), (x.detach(), w), (x, w.detach())):
+            _tried(tell, lambda input=input, weight=weight: LOSSES[name](torch.nn.functional, input, weight, classes))
+        with torch.no_grad():
+            _tried(tell, lambda: LOSSES[name](torch.nn.functional, x, w, classes))
+
+    program()
+
+
+def test_functions_that_nobody_differentiates_give_results_without_a_history():
+    @same_story
+    def program(torch, tell):
+        x = torch.ones(2, requires_grad=True)
+        for name in ("airy_ai", "bessel_j0", "modified_bessel_k1", "spherical_bessel_j0"):
+            tell(name, getattr(torch.special, name)(x).requires_grad)
+        for name in ("chebyshev_polynomial_t", "hermite_polynomial_he", "legendre_polynomial_p"):
+            tell(name, getattr(torch.special, name)(x, 2).requires_grad, getattr(torch.special, name)(2, x).is_leaf)
+        _tried(tell, lambda: torch.geqrf(torch.eye(2, dtype=torch.complex64, requires_grad=True)))
+
+    program()
+
+
+# ---- dtypes that kernels do not take
+
+
+KERNELS = {
+    "max_unpool1d": lambda torch, d: torch.nn.functional.max_unpool1d(
+        torch.ones(1, 2, 4).to(d), torch.arange(4).repeat(1, 2, 1), 2
+    ),
+    "max_unpool2d": lambda torch, d: torch.nn.functional.max_unpool2d(
+        torch.ones(1, 1, 2, 2).to(d), torch.arange(4).reshape(1, 1, 2, 2), 2
+    ),
+    "max_unpool2d by channels": lambda torch, d: torch.nn.functional.max_unpool2d(
+        torch.ones(1, 2, 2, 2).to(d).contiguous(memory_format=torch.channels_last), torch.ones(1, 2, 2, 2).long(), 2
+    ),
+    "avg_pool3d": lambda torch, d: torch.nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2).to(d), 2),
+    "adaptive_avg_pool3d of none": lambda torch, d: torch.nn.functional.adaptive_avg_pool3d(
+        torch.ones(0, 1, 4, 4, 4).to(d), 2
+    ),
+    "local_response_norm": lambda torch, d: torch.nn.functional.local_response_norm(torch.ones(1, 4, 3).to(d), 2),
+    "local_response_norm of images": lambda torch, d: torch.nn.functional.local_response_norm(
+        torch.ones(1, 4, 3, 3).to(d), 3
+    ),
+    "cholesky": lambda torch, d: torch.cholesky(torch.eye(2).to(d)),
+    "cholesky_inverse": lambda torch, d: torch.cholesky_inverse(torch.eye(2).to(d)),
+    "cholesky_solve": lambda torch, d: torch.cholesky_solve(torch.ones(2, 1).to(d), torch.eye(2).to(d)),
+    "triangular_solve": lambda torch, d: torch.triangular_solve(torch.ones(2, 1).to(d), torch.eye(2).to(d))[0],
+    "solve_triangular": lambda torch, d: torch.linalg.solve_triangular(
+        torch.eye(2).to(d), torch.ones(2, 1).to(d), upper=True
+    ),
+    "lu_solve": lambda torch, d: torch.linalg.lu_solve(
+        torch.eye(2).to(d), torch.tensor([1, 2], dtype=torch.int32), torch.ones(2, 1).to(d)
+    ),
+    "solve": lambda torch, d: torch.linalg.solve(torch.eye(2).to(d), torch.ones(2, 1).to(d)),
+    "logdet": lambda torch, d: torch.logdet(torch.eye(2).to(d)),
+    "bincount": lambda torch, d: torch.bincount(torch.ones(0).to(d), torch.ones(0), 1),
+    "atan2_": lambda torch, d: torch.ones(3, 1).to(d).atan2_(torch.ones(3, 3).to(d)),
+    "lt_": lambda torch, d: torch.ones(3, 1).to(d).lt_(torch.ones(3, 3).to(d)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float64", "complex64"])
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_dtypes_without_a_kernel_are_refused_by_its_name(name, dtype):
+    @same_story
+    def program(torch, tell):
+        _tried(tell, lambda: KERNELS[name](torch, getattr(torch, dtype)))
+
+    program()
+
+
 # ---- where results and gradients lie in memory
+
+
+def test_results_lie_as_what_they_are_added_to_and_by_columns_where_systems_are_solved():
+    @same_story
+    def program(torch, tell):
+        matrix, ones = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).t(), torch.ones(2)
+        for made in (torch.addr(matrix, ones, ones), torch.addr(matrix, ones, ones, beta=0), matrix.addr(ones, ones)):
+            tell(made, made.stride())
+        for batch in ((2,), (3, 2), (0,)):
+            made = torch.linalg.solve(torch.eye(2).expand(*batch, 2, 2) * 2, torch.ones(*batch, 2))
+            tell(made, made.stride())
+
+    program()
 
 
 @pytest.mark.parametrize("with_bias", [False, True])

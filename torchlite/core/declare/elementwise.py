@@ -292,6 +292,8 @@ class Elementwise(Op):
         try:
             super().overwrite(self_, before, values)
         except NotImplementedError:
+            shapes = [t.array.shape for i in self.operands for t in tensors_in(values[i])]
+            errors.rather(errors.within, self_.array.shape, errors.broadcast_shapes(*shapes))
             self.rather_castable(values, self_.dtype)
             raise
 

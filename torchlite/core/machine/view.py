@@ -285,7 +285,7 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
 class CopySlices(Node):
     """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
 
-    __slots__ = ("layout", "path", "written")
+    __slots__ = ("layout", "path", "since", "written")
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
         super().__init__(
@@ -294,7 +294,11 @@ class CopySlices(Node):
         backend = base.backend.real
         self.layout = backend.strides(base.array) if backend.strided else None
         self.path = settled(written, view)
-        self.written = weakref.ref(written)
+        self.written, self.since = weakref.ref(written), version_of(base)
+
+    def last_written(self, base: Tensor) -> Tensor | None:
+        """What was written through, if memory was not written to since."""
+        return self.written() if version_of(base) == self.since else None
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"

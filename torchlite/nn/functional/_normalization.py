@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 
 from ...core.machine import Tensor, functions, overridable
+from ...operations.images.average_pool import avg_pool2d, avg_pool3d
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
+pad = functions["constant_pad_nd"]
 _batch_norm, _instance_norm = functions["batch_norm"], functions["instance_norm"]
 _layer_norm, _group_norm, _rms_norm = functions["layer_norm"], functions["group_norm"], functions["rms_norm"]
 
@@ -109,8 +111,10 @@ def local_response_norm(
         )
     if not input.numel():
         return input
-    flat = (input * input).flatten(2) if input.dim() > 3 else input * input
-    padded = functions["constant_pad_nd"](flat, (0, 0, size // 2, (size - 1) // 2), 0.0)
-    sums = padded.unfold(1, size, 1).sum(-1).view(input.size())
-    means = sums / size if input.is_floating_point() or input.is_complex() else sums // size
+    squares, around = (input * input).unsqueeze(1), (size // 2, (size - 1) // 2)
+    if input.dim() == 3:
+        means = avg_pool2d(pad(squares, (0, 0, *around)), (size, 1), 1).squeeze(1)
+    else:
+        images = squares.view((len(input), 1, *input.shape[1:3], -1))
+        means = avg_pool3d(pad(images, (0, 0, 0, 0, *around)), (size, 1, 1), 1).view(input.shape)
     return input / (means * alpha + k) ** beta

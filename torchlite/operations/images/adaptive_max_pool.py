@@ -11,6 +11,7 @@ from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt
 from ..making.windows import Ints, like, spread
+from ..vocabulary import refuse_history
 from .average_pool import check_one, check_output_size, check_row
 from .max_pool import check_dtype, places_ops
 from .pool_kernels import best_of, maxima_and_places
@@ -147,6 +148,7 @@ def _check_fractional(
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(shape)}"
         )
+    refuse_history(name, random_samples=random_samples)
     if random_samples.dtype is not self.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     images = tuple(shape[: len(shape) - dims]) if len(shape) == dims + 2 else (1, shape[0])

@@ -98,7 +98,8 @@ def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
                          (("", shape[-3:]), ("k", window))]  # fmt: skip
         raise RuntimeError(f"input image ({image}) smaller than kernel size ({kernel})")
     check_count(shape[len(shape) - dims - 1 :], count)
-    check_dtype(name, self, dt.FLOATS | {dt.int64})
+    label, halves = (name, dt.HALVES) if dims == 2 else (f"{name}_out_frame", frozenset())
+    check_dtype(label, self, {dt.float32, dt.float64, dt.int64, *halves})
     return window, stride, padding, ceil_mode, include_pad, divisor
 
 
@@ -239,7 +240,7 @@ def _declare_adaptive(dims: int) -> Any:
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
         check_output_size(name, self, output_size, dims)
-        if self.array.size:
+        if self.array.size or dims == 3:
             check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 

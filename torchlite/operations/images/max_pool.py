@@ -10,7 +10,7 @@ from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import local
 from ...core.values import Array, Backend, dt, errors
 from ...kernels.windows import steps
-from ..making.windows import Ints, like, spread
+from ..making.windows import Ints, channels_inside, like, spread
 from ..vocabulary import REAL, zero_gradient
 from .pool_kernels import Geometry, gradient_of_maxima, maxima_and_places, maxima_and_taps, picked, put
 
@@ -372,6 +372,9 @@ def _declare_unpool(dims: int) -> Any:
                 )
         if stride is not None and min(stride) < 1:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
+        if self.array.size:
+            inside = dims == 2 and self.dim() == 4 and channels_inside(self.array.shape, self.stride())
+            check_dtype(f"{name}_channels_last" if inside else name, self, dt.FLOATS)
         return op.apply(self, indices, output_size)
 
     more = "" if dims == 2 else f", {several} stride, {several} padding"

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from ...core.declare import Op, describe, publish, published
-from ...core.machine import Tensor, functions, requires_grad, tensors_in
+from ...core.machine import Tensor, functions, tensors_in
 from ...core.machine.write import write
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, strided, wrap_dim
 from ..gradient_kernels import by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
+from ..vocabulary import refuse_history
 from .group_norm import channels_last
 from .layer_norm import (
     GRADIENTS,
@@ -193,11 +194,8 @@ def _check_batch_norm(
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
         elif name.startswith("running") and t.dim() != 1:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
-        elif name.startswith("running") and requires_grad(t):
-            raise RuntimeError(
-                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This "
-                "input cannot have requires_grad True."
-            )
+        elif name.startswith("running"):
+            refuse_history("native_batch_norm", **{name: t})
     if input.dim() < 2:
         wrap_dim(1, input.dim())  # there are no channels
     check_types("batch_norm", input, weight, bias)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Elementwise, Op, contiguous, publish, publish_loss, publish_python, published
-from ...core.machine import Tensor, fitting_array, requires_grad, result_type
-from ...core.state import local
+from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
     Namespace,
@@ -23,6 +22,7 @@ from ...core.values import (
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
 from ..pointwise.arithmetic import add_number, neg
+from ..vocabulary import refuse_history
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
@@ -223,11 +223,7 @@ def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
 
 def _check_soft_margin(self: Tensor, target: Tensor) -> None:
     """PyTorch computes in memory like the input's."""
-    if local.state.mode.grad and requires_grad(target):
-        raise RuntimeError(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
-            "cannot have requires_grad True."
-        )
+    refuse_history("soft_margin_loss", target=target)
     neg.compute_dtype((self,))  # of bools it is refused
     within(self.shape, target.shape)
     d = result_type(self, target)
@@ -259,6 +255,7 @@ soft_margin_loss = publish_python(
 
 
 def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+    refuse_history("binary_cross_entropy", weight=weight)
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     backend = self.backend.real
@@ -340,6 +337,7 @@ def _check_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
     """The loss is computed in place of what a target is short of one, and of the logits."""
+    refuse_history("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if target.dtype is dt.bool_:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "

@@ -6,12 +6,13 @@ from typing import Any
 
 from ...core.declare import Op, describe, published
 from ...core.machine import LEADING, Tensor
-from ...core.values import Array, Namespace, dt, not_implemented_for, warn
+from ...core.values import Array, Namespace, warn
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
     adjoint,
     check_info,
+    check_kernel,
     check_square,
     columns,
     common_batch,
@@ -99,13 +100,21 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
     return _old_cholesky_op.apply(self, upper, "cholesky")
 
 
+def _check_old(self: Tensor, *_: Any) -> None:
+    check_square("cholesky", self)
+    check_kernel("cholesky_cpu", self)
+
+
 _cholesky_op, _old_cholesky_op = [
     Op(
         f"{name}(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
         {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
-        check=cholesky_ex.check, node=node, batch=LEADING,
+        check=check, node=node, batch=LEADING,
     )
-    for name, node in (("_linalg_cholesky", "LinalgCholeskyExBackward0"), ("_cholesky", "CholeskyBackward0"))
+    for name, node, check in (
+        ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check),
+        ("_cholesky", "CholeskyBackward0", _check_old),
+    )
 ]  # fmt: skip
 
 
@@ -165,6 +174,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
             f"Expected b and A to have the same dtype, but found b of type {self.dtype.legacy} and A of type "
             f"{input2.dtype.legacy} instead."
         )
+    check_kernel("cholesky_solve_cpu", self)
     return _cholesky_solve_op.apply(*common_batch(self, input2), upper)
 
 
@@ -172,8 +182,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor."""
     check_square("cholesky_inverse", self)
-    if self.dtype in dt.HALVES:
-        raise not_implemented_for("cholesky_inverse_out_cpu", self.dtype)
+    check_kernel("cholesky_inverse_out_cpu", self)
     return _cholesky_inverse_op.apply(self, upper)
 
 

@@ -13,7 +13,7 @@ from ..pointwise.selection import where
 from ..products.matmul import Exact
 from ..reductions.reduce import products_of_others
 from ..shapes.joining import stack
-from .base import check_square, offer_op, square
+from .base import offer_op, square
 from .lu import factored, solve_factored
 from .svd import svd
 
@@ -87,7 +87,7 @@ publish(_old_slogdet)
 @published("logdet(Tensor self)")
 def logdet(self: Tensor) -> Tensor:
     """The logarithm of the determinant, which must not be negative."""
-    check_square("logdet", self)
+    square("logdet")(self)
     sign, logabsdet = slogdet.apply(self)
     if self.is_complex():
         return sign.log() + logabsdet

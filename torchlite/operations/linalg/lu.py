@@ -13,6 +13,7 @@ from .base import (
     ByColumns,
     adjoint,
     check_equation,
+    check_inexact,
     check_info,
     check_kernel,
     check_matrices,
@@ -330,7 +331,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -
     """The X of AX = B, or XA = B, or with the adjoint of A, given the factors of A."""
     name = "linalg.lu_solve"
     check_square(f"torch.{name}", LU)
-    check_kernel("lu_solve_cpu", LU)
+    check_inexact(f"torch.{name}", LU, low=True)
+    check_kernel("linalg.lu_solve_cpu", LU)
     if pivots.dtype is not dt.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrices(name, B, "B")

@@ -91,7 +91,7 @@ def _check_geqrf(self: Tensor) -> None:
 geqrf = ByColumns(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)", _geqrf,
     {"self": undifferentiable("the derivative for 'geqrf' is not implemented.", NotImplementedError)},
-    check=_check_geqrf, batch=LEADING,
+    check=_check_geqrf, batch=LEADING, complex_gradients=False,
 )  # fmt: skip
 publish(geqrf)
 

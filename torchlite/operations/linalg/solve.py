@@ -15,6 +15,7 @@ from .base import (
     check_equation,
     check_inexact,
     check_info,
+    check_kernel,
     check_square,
     columns,
     common_batch,
@@ -73,7 +74,7 @@ publish_python("inverse(Tensor self)", inv, into=into_exactly)
 def _solve(xp: Namespace, a: Array, b: Array, left: bool, vectors: bool, caller: str | None) -> tuple[Any, Any]:
     if vectors:
         made, info = _solve(xp, a, b[..., None], left, False, caller)
-        return xp.ascontiguousarray(made[..., 0]), info
+        return (columns(xp, made[..., 0]) if made.ndim > 2 else made[..., 0]), info
     if not left:
         made, info = _solve(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), True, False, caller)
         return made.swapaxes(-1, -2), info
@@ -109,7 +110,8 @@ _SOLVED = return_type("linalg_solve_ex", ("result", "info"))
 def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tensor, Tensor]:
     name = "linalg.solve"
     check_square(name, A)
-    check_inexact(name, A)
+    check_inexact(name, A, low=True)
+    check_kernel("lu_cpu", A)
     vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.array.shape == A.array.shape[:-1])
     if vectors and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")

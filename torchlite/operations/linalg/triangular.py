@@ -12,7 +12,7 @@ from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
     check_equation,
-    check_inexact,
+    check_kernel,
     check_matrices,
     check_square,
     columns,
@@ -78,7 +78,7 @@ def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, un
     check_square(name, self)
     check_matrices(name, B, "B")
     check_equation(name, self, B, left)
-    check_inexact(name, self)
+    check_kernel("triangular_solve_cpu", self)
     return triangular.apply(*common_batch(self, B), upper, left, unitriangular)
 
 
@@ -136,5 +136,6 @@ def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unit
         "torch.linalg.solve_triangular(A, B)."
     )
     check_old_system("triangular_solve", self, A)
+    check_kernel("triangular_solve_cpu", self)
     A, self = common_batch(A, self)
     return _SOLUTION(_old_triangular.apply(self, A, upper, transpose, unitriangular))

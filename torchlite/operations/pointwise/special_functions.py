@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, contiguous, describe, publish, publish_python
-from ...core.machine import NOT_IMPLEMENTED, Tensor, functions
+from ...core.machine import Tensor, functions
 from ...core.values import dt
 from ..vocabulary import TENSORS, undifferentiable
 from . import special_kernels as kernels
@@ -23,7 +23,7 @@ special: dict[str, Callable[..., Any]] = {}
 def _function(
     name: str,
     kernel: Callable[..., Any],
-    vjp: Callable[..., Any],
+    vjp: Callable[..., Any] | None,
     also: str | None = None,
     in_torch: bool = True,
     **more: Any,
@@ -204,11 +204,7 @@ for _name in (
     "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
     "scaled_modified_bessel_k1",
 ):  # fmt: skip
-    _function(
-        f"special_{_name}", getattr(kernels, _name),
-        undifferentiable(f"derivative for aten::special_{_name} is not implemented"),
-        in_torch=False, dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
-    )  # fmt: skip
+    _function(f"special_{_name}", getattr(kernels, _name), None, in_torch=False, dtypes=PRECISE, label=f"{_name}_cpu")
 
 
 # ---- orthogonal polynomials
@@ -219,10 +215,9 @@ for _name in (
     "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
     "legendre_polynomial_p",
 ):  # fmt: skip
-    _unknown = undifferentiable(f"derivative for aten::special_{_name} is not implemented")
     _op = Elementwise(
-        f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name), {"x": _unknown, "n": _unknown},
-        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
+        f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name),
+        result="float", dtypes=PRECISE, label=f"{_name}_cpu",
     )  # fmt: skip
     special[_name] = publish(_op, function=False, method=False)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, conj, describe, publish, sum_to
 from ...core.machine import Tensor, bump, result_type
 from ...core.machine.write import write
-from ...core.values import Array, Namespace, dt, errors
+from ...core.values import Array, Namespace, contiguous_strides, dt, errors, result_strides
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
@@ -132,6 +133,14 @@ def _addr(xp: Namespace, self: Array, vec1: Array, vec2: Array, beta: Any, alpha
     return xp.add(times(xp, self, beta), made) if beta != 0 else made
 
 
+def _as_sum(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+    """`arranged` for the sum of a matrix and a product, which lies as the matrix does."""
+    self = values[0]
+    backend = self.backend.real
+    forms = (self.array.shape, backend.strides(self.array)), (outputs.shape, contiguous_strides(outputs.shape))
+    return backend.ordered(outputs, result_strides(outputs.shape, forms))
+
+
 addr = Op(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", _addr,
     {
@@ -140,7 +149,7 @@ addr = Op(
         "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
     },
     check_form=_check_addr,
-    promote=("self", "vec1", "vec2"),
+    promote=("self", "vec1", "vec2"), arranged=_as_sum,
     batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha), shows="alpha beta",
 )  # fmt: skip
 publish(addr, inplace=True)

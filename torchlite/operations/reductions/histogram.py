@@ -30,7 +30,7 @@ def _check_bincount(t: Tensor, weights: Tensor | None, minlength: int) -> None:
 def _bincount(xp: Namespace, array: Array, weights: Any, minlength: int) -> Any:
     d = xp.int64 if weights is None else xp.float32 if weights.dtype == xp.float32 else xp.float64
     if not array.size:
-        return xp.zeros(minlength, d)
+        return xp.zeros(minlength, xp.int64)
     if array.min().item() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     wide = None if weights is None else weights.astype(xp.float64)

@@ -112,7 +112,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     Where nothing is seen near zero, a division: PyTorch's, which shows when `self` has changed unnoticed. Once there is
     a zero before an element, it moves nothing, whatever comes between.
     """
-    if not self.dim() or not self.numel():
+    if self.numel() <= 1 or self.shape[dim] == 1:
         return g
     g = g.float() if g.dtype in dt.HALVES else g  # products of a few small numbers would vanish
     x, backend = conj(self).to(g.dtype), self.backend.real

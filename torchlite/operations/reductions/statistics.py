@@ -37,8 +37,8 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
 
     def kernel(backend: Backend, array: Array, axis: Any, keepdim: bool, correction: float | None) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
-        freedom = _freedom(count, correction)
-        if freedom <= 0 or not array.size:
+        freedom = _freedom(count if array.size else 0, correction)
+        if freedom <= 0:
             warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
@@ -48,7 +48,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
         mean = add_reduce(xp, rest, axis, True) / count
         rest -= mean
         squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
-        result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom, squares.dtype)
+        result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom if count else math.nan, squares.dtype)
         if root:
             result = xp.sqrt(result)
         if with_mean:
@@ -250,7 +250,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     else:
         weights = aweights if fweights is None else fweights * aweights
     total = count if weights is None else weights.sum()
-    if weights is not None and count and _number(total) == 0:
+    if weights is not None and _number(total) == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (t if weights is None else t * weights).sum(1) / total
     if aweights is None or not correction:

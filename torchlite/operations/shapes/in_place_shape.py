@@ -128,7 +128,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     if self.edge.__class__ is tuple:
-        written = self.edge[0].written() if self.edge[0].__class__ is CopySlices else None
+        written = self.edge[0].last_written(self) if self.edge[0].__class__ is CopySlices else None
         if written is not None:
             resolve(written)  # a view last written through keeps the history that leads here
         if self.counter.__class__ is not DetachedCounter:
