@@ -82,6 +82,16 @@ _NAMES_LATER = {
         quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru_cell quantized_lstm_cell
         quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
     """,
+    "operations.torch_names.inner_functions": """
+        _add_relu _addmm_activation _aminmax _amp_update_scale_ _assert_scalar _assert_tensor_metadata
+        _batch_norm_impl_index _compute_linear_combination _conj_copy _conj_physical _convert_indices_from_coo_to_csr
+        _convert_indices_from_csr_to_coo _convolution_mode _cummax_helper _cummin_helper _debug_has_internal_overlap
+        _dim_arange _efficientzerotensor _fused_rms_norm _has_compatible_shallow_copy_type _index_put_impl_ _int_mm
+        _linalg_det _linalg_slogdet _logcumsumexp _masked_softmax _native_batch_norm_legit_no_training
+        _neg_view_copy _reshape_from_tensor _saturate_weight_to_fp16 _scaled_dot_product_attention_math
+        _shape_as_tensor _stack _test_serialization_subcmul _to_cpu _transform_bias_rescale_qkv _unique _unsafe_index
+        _unsafe_index_put _weight_int8pack_mm
+    """,
     "operations.torch_names.libraries": """
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
         batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats cudnn_affine_grid_generator

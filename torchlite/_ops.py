@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import importlib
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -411,6 +412,12 @@ def _of_registry(name: str) -> Callable[..., Any] | None:
     return None if op is None else lambda *args, **kwargs: op.apply(*op.bind(args, kwargs))
 
 
+def _loaded_late(name: str) -> Callable[..., Any] | None:
+    """A function of torch that is declared when it is first asked for."""
+    torch = sys.modules[__package__]
+    return getattr(torch, name) if name in torch._HOME and name.startswith("_") else None
+
+
 class Namespace(types.ModuleType):
     """`torch.ops.name`: the operators of a namespace; PyTorch's own, in `aten`, are the functions of torch."""
 
@@ -419,7 +426,7 @@ class Namespace(types.ModuleType):
             found = _packets.get(f"{self.__name__}::{name}")
         else:
             method = None if name.startswith("_") else getattr(Tensor, name, None)
-            function = aten.get(name) or functions.get(name) or method or _of_registry(name)
+            function = aten.get(name) or functions.get(name) or method or _of_registry(name) or _loaded_late(name)
             found = _Aten(f"aten::{name}", function) if callable(function) else None
             if found is not None:
                 setattr(self, name, found)
