@@ -319,3 +319,41 @@ def test_sizes_are_refused_before_they_are_looped_over(name, size):
             tell(str(error).split(":")[0].split(" with sizes")[0])
 
     program()
+
+
+# ---- words of refusals
+
+
+REFUSED = {
+    "nanquantile of nothing": lambda torch: torch.nanquantile(torch.ones(0), 0.5),
+    "nanquantile of ints": lambda torch: torch.nanquantile(torch.ones(2).int(), 0.5),
+    "nanquantile beyond": lambda torch: torch.nanquantile(torch.ones(2), 2.0),
+    "index_add of a number": lambda torch: torch.tensor(1.0).index_add(0, torch.ones(0).long(), torch.tensor(1.0)),
+    "addmm_": lambda torch: torch.ones(2).addmm_(torch.ones(2, 2), torch.ones(2, 2)),
+    "addmm_ of a larger": lambda torch: torch.ones(3, 3).addmm_(torch.ones(2, 2), torch.ones(2, 2)),
+    "addmm_ of ints": lambda torch: torch.ones(2).addmm_(torch.ones(2, 2).int(), torch.ones(2, 2)),
+    "addmm_ of numbers": lambda torch: torch.ones(2).addmm_(torch.ones(()), torch.ones(())),
+    "addmv_": lambda torch: torch.ones(()).addmv_(torch.ones(2, 2), torch.ones(2)),
+    "addmv_ of what does not fit": lambda torch: torch.ones(2).addmv_(torch.ones(2, 2), torch.ones(3)),
+    "baddbmm_": lambda torch: torch.ones(2).baddbmm_(torch.ones(1, 2, 2), torch.ones(1, 2, 2)),
+    "unique along a dimension": lambda torch: torch.unique(torch.ones(2).cfloat(), dim=0),
+    "histogram of ints": lambda torch: torch.histogram(torch.ones(2).int(), torch.ones(3).int()),
+    "too much padding": lambda torch: torch.constant_pad_nd(torch.ones(2, 3), (1, 1, 1, 1, 1, 1)),
+    "polygamma": lambda torch: torch.polygamma(3, torch.ones(2).cfloat()),
+    "index_reduce without what was there": lambda torch: torch.ones(3).bool().index_reduce(
+        0, torch.tensor([0]), torch.ones(1).bool(), "prod", include_self=False
+    ),
+    "the derivative of a factorization": lambda torch: (
+        torch.linalg.ldl_factor(torch.eye(2, requires_grad=True))[0].sum().backward()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.filterwarnings("ignore:.*in beta")
+def test_refusals_have_torch_words(name):
+    @same_story
+    def program(torch, tell):
+        _tried(tell, lambda: REFUSED[name](torch))
+
+    program()

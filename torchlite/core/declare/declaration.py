@@ -250,7 +250,7 @@ class Declaration(metaclass=_Declared):
         params = self.signature.params
 
         def failing(node: OpNode, grads: list[Any]) -> Sequence[Any]:
-            raise RuntimeError(f"derivative for aten::{self.signature.name} is not implemented")
+            raise RuntimeError(f"derivative for aten::{self.signature.name.removeprefix('_')} is not implemented")
 
         def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
             silent = (*self.constant, *more.get("numbers", ()))

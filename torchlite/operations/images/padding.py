@@ -25,7 +25,7 @@ def _check_pad(self: Tensor, pad: Ints, value: Any) -> None:
     if len(pad) > 2 * self.dim():
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)} while the input has {self.dim()} dimensions."
+            f"{len(pad)}while the input has {self.dim()}dimensions."
         )
     shape = self.array.shape
     for i, (before, after) in enumerate(_pairs(pad, len(shape))):

@@ -99,6 +99,8 @@ def _check_same_slices(name: str) -> Callable[..., None]:
             )
         dim = wrap_dim(dim, self.dim())
         count = source.shape[dim] if dim < source.dim() else 1
+        if not source.dim() and index.numel() != count:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         if source.dim() and index.numel() != count:
             raise RuntimeError(
                 f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
@@ -303,7 +305,8 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     _check_same_slices("index_reduce_")(self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
     if self.dtype.is_complex or self.dtype is dt.bool_:
-        raise not_implemented_for("index_func_", self.dtype)
+        name = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
+        raise not_implemented_for(name, self.dtype)
 
 
 def _index_reduce(

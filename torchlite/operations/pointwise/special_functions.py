@@ -95,7 +95,7 @@ polygamma: Elementwise = Elementwise(
     "polygamma(Tensor self, int n)",
     lambda xp, x, n: kernels.polygamma(xp, n, x),
     {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},
-    check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide",
+    check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="polygamma",
 )  # fmt: skip
 publish(polygamma, function=False, inplace=True)
 special["polygamma"] = publish_python(

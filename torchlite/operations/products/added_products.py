@@ -58,6 +58,18 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         check_factors(self.dtype, self, beta, alpha)
 
 
+def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> None:
+    """A `check_in_place=`: what a product is added to in place has its shape."""
+    m, n = a.dim(), b.dim()
+    if m not in (2, 3) or n not in (1, m) or not self.dtype is a.dtype is b.dtype:
+        return
+    shape, inner = (*a.array.shape[:-1], *b.array.shape[1:][-1:]), b.array.shape[max(n - 2, 0)]
+    if a.shape[-1] == inner and self.array.shape != shape:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {list(self.shape)} and output tensor size {list(shape)} should match"
+        )
+
+
 addmm = Exact(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product,
@@ -70,7 +82,7 @@ addmm = Exact(
             scaled(to_second(g, mat1, mat2_shape, mat2_stride), alpha)
         ),
     },
-    check_form=_check_addmm,
+    check_form=_check_addmm, check_in_place=_check_written,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
     shows="alpha beta mat1_sym_sizes mat2_sym_sizes",
 )
@@ -107,7 +119,7 @@ addmv = Exact(
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
         "vec": lambda g, mat, alpha: scaled(adjoint(mat).mv(g), alpha),
     },
-    check_form=_check_addmv,
+    check_form=_check_addmv, check_in_place=_check_written,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
     shows="alpha beta",
 )
@@ -180,7 +192,7 @@ baddbmm = Exact(
         "batch1": lambda g, batch2, alpha: scaled(g.bmm(_each_adjoint(batch2)), alpha),
         "batch2": lambda g, batch1, alpha: scaled(_each_adjoint(batch1).bmm(g), alpha),
     },
-    check_form=_check_baddbmm,
+    check_form=_check_baddbmm, check_in_place=_check_written,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
     shows="alpha beta",
 )

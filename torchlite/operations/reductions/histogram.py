@@ -135,9 +135,9 @@ def _count(xp: Namespace, points: Any, edges: list[Any], weight: Any, density: b
 
 
 def _check_histogram(t: Tensor, *more: Any) -> None:
-    if t.dtype not in (dt.float32, dt.float64):
-        raise errors.not_implemented_for("histogramdd", t.dtype)
     bins, weight = more[0], more[-2]
+    if t.dtype not in (dt.float32, dt.float64):
+        raise errors.not_implemented_for("histogram_cpu" if isinstance(bins, Tensor) else "histogramdd", t.dtype)
     for i, edges in enumerate(bins if isinstance(bins, tuple) else (bins,)):
         _require(
             isinstance(edges, int) or edges.dtype is t.dtype,

@@ -145,8 +145,8 @@ _declare_moments("std_mean", _std_mean_vjp, "std_mean")
 _MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None:
-    require = requirement(f"{name}() ")
+def _check_quantile(t: Tensor, q: Tensor, interpolation: str) -> None:
+    require = requirement("quantile() ")
     require(t.numel() > 0, "input tensor must be non-empty")
     require(q.dim() <= 1, "q must be a scalar or 1D tensor")
     require(t.dtype in (dt.float32, dt.float64), "input tensor must be either float or double dtype")
@@ -160,7 +160,7 @@ def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None
 
 def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     """Between which neighbours of the sorted elements each quantile lies, and how far."""
-    _check_quantile(name, t, q, interpolation)
+    _check_quantile(t, q, interpolation)
     ndim = t.dim()
     axis = None if dim is None else wrap_dim(dim, ndim)
     rows = t.reshape(-1) if axis is None or not ndim else t.movedim(axis, -1)
@@ -187,12 +187,12 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
 def _declare_quantile(name: str) -> None:
     def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         if q.device.type == "cpu" and not q.backend.home.level and not bool(((q >= 0) & (q <= 1)).all()):
-            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+            raise RuntimeError("quantile() q values must be in the range [0, 1]")
         return _quantile(name, self, q, dim, keepdim, interpolation)
 
     def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         return _quantile(name, self, self.new_full((), q), dim, keepdim, interpolation)
 
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
