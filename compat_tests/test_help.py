@@ -79,6 +79,35 @@ def test_every_public_name_has_a_text(namespace: str) -> None:
     assert not silent
 
 
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_inspect_knows_a_signature_of_all_that_can_be_called(namespace: str) -> None:
+    """Of classes and their methods too, exceptions among them, of which Python itself has none."""
+    silent = []
+    for name, value, _ in named(namespace):
+        value = unwrapped(value)
+        called = [(name, value)] if (inspect.isroutine(value) or inspect.isclass(value)) and is_ours(value) else []
+        if called and inspect.isclass(value):
+            called += [(f"{name}.{key}", v) for key, v in members(value) if not isinstance(v, property)]
+        for path, each in called:
+            try:
+                inspect.signature(each)
+            except (TypeError, ValueError):
+                silent.append(path)
+    assert not silent
+
+
+def test_properties_that_classes_have_anew_have_texts() -> None:
+    """`inspect.getdoc` finds none by itself for those that are one expression."""
+    silent = [
+        f"{name}.{key}"
+        for name, cls in vars(torchlite.distributions).items()
+        if inspect.isclass(cls)
+        for key, value in members(cls)
+        if isinstance(value, property) and not inspect.getdoc(value)
+    ]
+    assert not silent
+
+
 def says_nothing(value: Any) -> bool:
     try:
         parameters = list(inspect.signature(value).parameters.values())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from .core.values import Told
+
 __all__ = ["AcceleratorError", "FatalError", "OutOfMemoryError"]
 
 
-class OutOfMemoryError(RuntimeError):
+class OutOfMemoryError(Told, RuntimeError):
     """A device has no more memory."""
 
 
-class AcceleratorError(RuntimeError):
+class AcceleratorError(Told, RuntimeError):
     """A device failed."""
 
 
-class FatalError(Exception):
+class FatalError(Told, Exception):
     """An operator told the library that it cannot go on."""
 
 

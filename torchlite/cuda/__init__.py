@@ -10,6 +10,7 @@ from ..absent import explanation
 from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as _Device
 from ..core.values.device import no_cuda
+from ..core.values.errors import Told
 
 has_half = True
 has_magma = False
@@ -262,7 +263,7 @@ class CudaError(RuntimeError):
         super().__init__(f"{_needed().runtime.getErrorString(code)} ({code})")
 
 
-class DeferredCudaCallError(Exception):
+class DeferredCudaCallError(Told, Exception):
     """What went wrong when CUDA was taken into use."""
 
 

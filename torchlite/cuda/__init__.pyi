@@ -4,6 +4,7 @@ from typing import Any as _Any
 from torchlite.core.values.arrays import DeviceLike as _DeviceLike
 from builtins import Exception as _Exception
 from builtins import RuntimeError as _RuntimeError
+from torchlite.core.values.errors import Told as _Told
 from builtins import bool as _bool
 _device = device
 from builtins import int as _int
@@ -12,6 +13,7 @@ from builtins import object as _object
 from builtins import str as _str
 from builtins import tuple as _tuple
 
+from torchlite.core.values.errors import Told as Told
 from torchlite.cuda import amp as amp
 from torchlite.cuda import comm as comm
 from torchlite.cuda import graphs as graphs
@@ -26,7 +28,7 @@ from torchlite.cuda import unsupported as unsupported
 
 class CudaError(_RuntimeError):
     def __init__(self, code: _int) -> None: ...
-class DeferredCudaCallError(_Exception):
+class DeferredCudaCallError(_Told, _Exception):
     ...
 DeviceLike: _Any
 def _index(device: _DeviceLike) -> _int: ...

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..core.values import Told
 from ..core.values.pickling import bear_name
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
 
 
-class DistError(RuntimeError):
+class DistError(Told, RuntimeError):
     """Something went wrong between processes."""
 
 

@@ -82,6 +82,7 @@ from torchlite.distributions import matrices as matrices
 from torchlite.distributions import multivariate as multivariate
 from torchlite.distributions import parameters as parameters
 from torchlite.distributions.kl import register_kl as register_kl
+from torchlite.distributions import texts as texts
 from torchlite.distributions import transformed as transformed
 from torchlite.distributions import transforms as transforms
 

@@ -38,7 +38,7 @@ class Independent(Distribution):
         new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)
+    has_rsample = property(lambda self: self.base_dist.has_rsample, doc="Whether samples have gradients.")
     mean = property(lambda self: self.base_dist.mean)
     mode = property(lambda self: self.base_dist.mode)
     variance = property(lambda self: self.base_dist.variance)
@@ -124,7 +124,7 @@ class TransformedDistribution(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)
+    has_rsample = property(lambda self: self.base_dist.has_rsample, doc="Whether samples have gradients.")
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> constraints.Constraint:

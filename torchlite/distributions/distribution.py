@@ -12,6 +12,7 @@ from ..core.values import Size, warn
 from ..func.functionalization import debug_unwrap
 from . import constraints
 from .parameters import broadcast_all, lazy_property, logits_to_probs, one_of, probs_to_logits, sum_rightmost
+from .texts import inherit_texts
 
 if TYPE_CHECKING:
     from .constraints import Constraint
@@ -36,6 +37,10 @@ class Distribution:
     has_enumerate_support: Any = False
     expands: tuple[str, ...] = ()
     _validate_args = __debug__
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inherit_texts(cls)
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+from ..core.values import Told
 from ..faces import later
 from ..futures import Future
 from ..nn.modules.module import Module
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 _is_instance = isinstance
 
 
-class Error(RuntimeError):
+class Error(Told, RuntimeError):
     """What TorchScript raises."""
 
 

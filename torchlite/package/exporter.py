@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple
 
+from ..core.values import Told
 from ..serialization.pickler import StorageIds, _TorchPickler, host_bytes
 from ..serialization.zip_writer import ZipWriter
 from ..utils.hooks import RemovableHandle
@@ -38,7 +39,7 @@ _NO_FILE = "Module had no __file__ defined."
 _COMPILED = "Module is a C extension module. torch.package supports Python modules only."
 
 
-class EmptyMatchError(Exception):
+class EmptyMatchError(Told, Exception):
     """A pattern that must match a module has matched none."""
 
 

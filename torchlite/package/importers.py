@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Any
 
+from ..core.values import Told
+
 _MANGLED = re.compile(r"<torch_package_\d+>")
 
 
@@ -27,11 +29,11 @@ def is_from_package(obj: Any) -> bool:
     return is_mangled(obj.__name__ if isinstance(obj, ModuleType) else type(obj).__module__)
 
 
-class ObjNotFoundError(Exception):
+class ObjNotFoundError(Told, Exception):
     """An importer has no object of this name."""
 
 
-class ObjMismatchError(Exception):
+class ObjMismatchError(Told, Exception):
     """An importer has another object of the same name."""
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.memory import TypedStorage, UntypedStorage
-from ..core.values import dt, warn
+from ..core.values import Told, dt, warn
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import checked
 from .messages import shown
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .source import Source
 
 
-class SourceChangeWarning(Warning):
+class SourceChangeWarning(Told, Warning):
     """The source of a module's class is not what it was when the module was saved."""
 
 

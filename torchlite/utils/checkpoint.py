@@ -20,7 +20,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.saved_hooks import saved_tensors_hooks
 from ..core.machine import Tensor, TensorBase, TorchFunctionMode, keep, read
 from ..core.state import Context, Holding, State, local
-from ..core.values import warn
+from ..core.values import Told, warn
 from .selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Contexts = Callable[[], tuple[contextlib.AbstractContextManager[Any], contextlib.AbstractContextManager[Any]]]
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(Told, RuntimeError):
     """Running the function again did not save what it saved the first time."""
 
 

@@ -268,7 +268,9 @@ for _name, _dtype in {
     "float8_e4m3fnuz": dt.float8_e4m3fnuz, "float8_e5m2fnuz": dt.float8_e5m2fnuz,
 }.items():  # fmt: skip
     for _cls in (UntypedStorage, TypedStorage):
-        setattr(_cls, _name, _converted(_dtype))
+        _method = _converted(_dtype)
+        _method.__name__, _method.__qualname__ = _name, f"{_cls.__name__}.{_name}"
+        setattr(_cls, _name, _method)
 UntypedStorage.type = _type  # type: ignore[attr-defined]
 
 

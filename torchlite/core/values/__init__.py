@@ -20,6 +20,7 @@ from .dtype import (
     int64,
 )
 from .errors import (
+    Told,
     broadcast_shapes,
     cannot_cast,
     forward_not_implemented,

@@ -24,6 +24,15 @@ def type_name(value: Any) -> str:
     return cls.__name__ if short else f"{cls.__module__}.{cls.__name__}"
 
 
+class Told:
+    """An exception of any arguments, which says so: `inspect` knows no signature of Python's own."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+
+
 def rather(check: Callable[..., Any], *args: Any) -> None:
     """Where an exception is being handled: raise what `check(*args)` raises, if it does, in its place."""
     try:

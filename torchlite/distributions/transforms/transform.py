@@ -12,6 +12,7 @@ from ...core.values import Size
 from .. import constraints
 from ..library import torch
 from ..parameters import lazy_property, sum_rightmost
+from ..texts import inherit_texts
 
 if TYPE_CHECKING:
     pass
@@ -29,6 +30,10 @@ class Transform:
     codomain: Any
     _cache_size = 0
     _cached_x_y: tuple[Any, Any] = (None, None)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inherit_texts(cls)
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -255,7 +260,7 @@ class IndependentTransform(Transform):
         """Where its values lie."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    bijective = property(lambda self: self.base_transform.bijective)
+    bijective = property(lambda self: self.base_transform.bijective, doc="Whether it has an inverse.")
     sign = property(lambda self: self.base_transform.sign)
 
     def _call(self, x: Tensor) -> Tensor:

@@ -182,7 +182,7 @@ class CatTransform(Transform):
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths), doc="How long the parts are together.")
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Whether it has an inverse.")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -227,7 +227,7 @@ class StackTransform(Transform):
         self.transforms = list(tseq)
         self.dim = dim
 
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Whether it has an inverse.")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python
 from ...core.machine import Tensor, moves, requires_grad
-from ...core.values import Array, Namespace, broadcast_shapes, contiguous_strides, dt, not_implemented_for
+from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.matmul import Exact
 from ..vocabulary import INEXACT
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 linalg: dict[str, Callable[..., Any]] = {}
 
 
-class _LinAlgError(RuntimeError):
+class _LinAlgError(Told, RuntimeError):
     """A matrix has not the property that its factorisation needs."""
 
     __module__ = "torch._C"
