@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import logging
 import os
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NewType
@@ -82,7 +83,7 @@ for _cls in (group, GroupMember):
 
 def is_available() -> bool:
     """Whether processes can work together here."""
-    return os.name == "posix"
+    return sys.platform != "win32"
 
 
 def is_initialized() -> bool:
