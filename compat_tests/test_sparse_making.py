@@ -172,3 +172,21 @@ def test_coordinates_like_compressed_tensors_keep_dense_dimensions() -> None:
         return made.sparse_dim(), made.dense_dim(), tuple(made.shape), made._nnz()
 
     assert program(torchlite) == program(torch)
+
+
+def test_older_types_say_what_took_their_place() -> None:
+    def told(torch: Any) -> list[str]:
+        i, v = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+        before = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                made = torch.sparse.FloatTensor(i, v)
+                torch.sparse.FloatTensor(i, v, torch.Size([1, 2])), torch.sparse.FloatTensor(2, 3)
+                torch.sparse.DoubleTensor(), made.new(2, 3)
+        finally:
+            torch.set_warn_always(before)
+        return [str(w.message).partition(" (Triggered")[0] for w in caught]
+
+    assert told(torchlite) == told(torch)

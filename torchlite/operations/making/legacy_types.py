@@ -107,7 +107,7 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
             raise RuntimeError(f"DispatchKey {key} doesn't correspond to a device")
     refuse_compressed(self)
     if self.is_sparse:
-        return TYPES[self.type()](*args, **named)
+        return TYPES[self.type()].new(*args, **named)
     return constructed(args, named, self.dtype, self.device)
 
 
@@ -123,6 +123,10 @@ class tensortype(type):  # as PyTorch calls it
 
     def __call__(cls, *args: Any, **named: Any) -> Tensor:
         cls.check_available()
+        return cls.new(*args, **named)
+
+    def new(cls, *args: Any, **named: Any) -> Tensor:
+        """What a tensor of the type has as `new`."""
         return constructed(args, named, cls.dtype, device(cls.kind))
 
     def check_available(cls) -> None:
