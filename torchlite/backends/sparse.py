@@ -159,14 +159,18 @@ class Sparse(Backend):
             op.remember(values, results if isinstance(results, (tuple, list)) else (results,))
         return results
 
-    def cannot(self, op: Any, values: Sequence[Any], suffix: str = "") -> NotImplementedError:
+    def cannot(self, op: Any, values: Sequence[Any], suffix: str = "") -> Exception:
         """The error for an op without a rule."""
         name = _KERNELS.get(op.name, "as_strided" if isinstance(op, ViewOp) else op.signature.name) + suffix
         overload = "" if isinstance(op, ViewOp) or "." in name else op.signature.overload
         if not overload and "." not in name and [p.type for p in op.signature.params[1:2]] == ["Operand"]:
             overload = "Tensor" if isinstance(values[1], TensorBase) else "Scalar"
         whole = f"{name}.{overload}" if overload else name
-        return missing_kernel_of(self.called.get(whole, whole), self)
+        return self.missing(self.called.get(whole, whole), in_place=bool(suffix))
+
+    def missing(self, kernel: str, in_place: bool) -> Exception:
+        """The error for a kernel that there is none of."""
+        return missing_kernel_of(kernel, self)
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         """The in-place form of an op."""
@@ -259,8 +263,17 @@ class CompressedBackend(Sparse):
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
     called: ClassVar[dict[str, str]] = {}
 
+    def missing(self, kernel: str, in_place: bool) -> Exception:
+        made_first = kernel.endswith(("out", ".values")) and not in_place and kernel not in _OF_NUMBERS
+        if made_first and self.layout in (sparse_bsr, sparse_bsc):
+            return RuntimeError(
+                "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+                f"{NAMES[self.layout]}"
+            )
+        return super().missing(kernel, in_place)
+
     def strides(self, array: arrays.Array) -> tuple[int, ...]:
-        raise RuntimeError(f"Sparse {short_name(self.layout)} tensors do not have strides")
+        raise without(self.layout, "strides")
 
 
 # Ops that PyTorch looks for under other names than their own; views that have none are of strides.
@@ -269,6 +282,11 @@ _KERNELS = {
     "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "unsqueeze_": "as_strided_",
     "squeeze_": "as_strided_",
 }  # fmt: skip
+# Kernels whose results, made before they are looked for, may be numbers.
+_OF_NUMBERS = frozenset((
+    "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "frexp.Tensor_out",
+    "hash_tensor.out", "mean.out", "norm.out",
+))  # fmt: skip
 # What PyTorch calls layouts in errors.
 NAMES = {
     sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc", sparse_bsr: "SparseBsr",
@@ -279,6 +297,11 @@ NAMES = {
 def short_name(layout_: layout) -> str:
     """What PyTorch calls a compressed layout in a sentence: "CSR"."""
     return NAMES[layout_].removeprefix("Sparse").upper()
+
+
+def without(layout_: layout, what: str) -> RuntimeError:
+    """The error for what tensors of a compressed layout have not."""
+    return RuntimeError(f"Sparse {short_name(layout_)} tensors do not have {what}")
 
 
 def layout_name(t: Tensor) -> str:

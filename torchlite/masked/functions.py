@@ -15,7 +15,7 @@ from ..core.machine import Tensor, functions
 from ..core.values import dt, strided, wrap_dim
 from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import norm_of_order
-from .sparse_reductions import reduced
+from .sparse_reductions import reduced, refuse_layout
 
 Ints = tuple[int, ...]
 
@@ -38,8 +38,10 @@ def _extreme(name: str, sign: int) -> Callable[[Tensor], float]:
     return extreme
 
 
-def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tensor], float]) -> Tensor:
-    """The input with `identity` where the mask is False."""
+def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tensor], float], name: str) -> Tensor:
+    """The input, of the function `name`, with `identity` where the mask is False."""
+    if input.layout is not strided:
+        refuse_layout(name, input, mask)
     if mask is None:
         return input
     other = identity(input) if callable(identity) else identity
@@ -95,7 +97,8 @@ def _reduction(
             return reduced(name, input, dims, bool(keepdim), _given(dtype, usual), mask, unit)
         if mask is not None and mask.layout is not strided:
             mask = mask.to_dense()
-        return reduce(_filled(input, mask, identity), dim, keepdim if name == "logsumexp" else bool(keepdim), dtype)
+        keepdim = keepdim if name == "logsumexp" else bool(keepdim)
+        return reduce(_filled(input, mask, identity, name), dim, keepdim, dtype)
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = doc
@@ -164,7 +167,7 @@ def median(
     """The median along a dimension, the lower of two; that of nothing is not a number."""
     inexact = input.is_floating_point()
     wide = input if inexact else input.to(dt.float32)
-    result = _filled(wide, mask, math.nan).nanmedian(_dims(dim, input)[0], keepdim).values
+    result = _filled(wide, mask, math.nan, "median").nanmedian(_dims(dim, input)[0], keepdim).values
     if inexact:
         return result
     if result.isnan().any():
@@ -182,7 +185,7 @@ def norm(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The norm of the elements as one vector."""
-    filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
+    filled = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
     return norm_of_order(filled, ord, _dims(dim, input), bool(keepdim), dtype)
 
 
@@ -232,7 +235,7 @@ def _along(
     name: str, identity: float | Callable[[Tensor], float], apply: Callable[..., Tensor], doc: str
 ) -> Callable[..., Tensor]:
     def along(input: Tensor, dim: int, *, dtype: dt.dtype | None = None, mask: Tensor | None = None) -> Tensor:
-        return apply(_filled(input, mask, identity), _dims(dim, input)[0], dtype=_given(dtype, input.dtype))
+        return apply(_filled(input, mask, identity, name), _dims(dim, input)[0], dtype=_given(dtype, input.dtype))
 
     along.__name__ = along.__qualname__ = name
     along.__doc__ = doc
@@ -260,8 +263,9 @@ def normalize(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The elements divided by their norm, which counts as `eps` where it is less."""
+    filled = _filled(input, mask, 0, "normalize")
     size = norm(input, ord, _dims(dim, input)[0], keepdim=True, dtype=dtype, mask=mask)
-    return _filled(input, mask, 0) / size.maximum(size.new_full(size.shape, eps))
+    return filled / size.maximum(size.new_full(size.shape, eps))
 
 
 def logaddexp(
@@ -273,6 +277,10 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """The logarithm of the sum of two exponentials, of which either may be passed over."""
-    smallest = _extreme("logaddexp", -1)
-    first, second = _filled(input, input_mask, smallest), _filled(other, other_mask, smallest)
+    name, smallest = "logaddexp", _extreme("logaddexp", -1)
+    if not input.layout is other.layout is strided:
+        raise ValueError(
+            f"masked {name} expects strided tensors (got {input.layout} tensor for input, {other.layout} for other)"
+        )
+    first, second = _filled(input, input_mask, smallest, name), _filled(other, other_mask, smallest, name)
     return first.logaddexp(second).to(dtype=_given(dtype, input.dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..backends.sparse import Coo, coo
 from ..core.machine import Tensor
@@ -15,14 +15,23 @@ from ..sparse._coo import coalesced, matched, places
 _KNOWN = {sparse_coo: ("sum", "prod", "amax", "amin"), sparse_csr: ("sum", "prod", "amax", "amin", "mean")}
 
 
+_WANTED = dict.fromkeys(_KNOWN[sparse_coo], "strided, sparse_coo or sparse_csr") | {"mean": "strided or sparse_csr"}
+
+
+def refuse_layout(name: str, input: Tensor, mask: Tensor | None) -> NoReturn:
+    """The error for a tensor of a layout that a masked function does not know."""
+    if mask is not None and input.layout not in _KNOWN:
+        raise ValueError(f"_input_mask expects strided or sparse COO or sparse CSR tensor but got {input.layout}")
+    what = "std/var" if name in ("std", "var") else name
+    raise ValueError(f"masked {what} expects {_WANTED.get(name, 'strided')} tensor (got {input.layout} tensor)")
+
+
 def reduced(
     name: str, input: Tensor, dims: Sequence[int], keepdim: bool, dtype: dt.dtype, mask: Tensor | None, identity: Any
 ) -> Tensor:
     """A reduction of a sparse tensor, in its layout."""
     if name not in _KNOWN.get(input.layout, ()):
-        wanted = "strided or sparse_csr" if name == "mean" else "strided"
-        what = "std/var" if name in ("std", "var") else name
-        raise ValueError(f"masked {what} expects {wanted} tensor (got {input.layout} tensor)")
+        refuse_layout(name, input, None if name in ("mean", "std", "var") else mask)
     if mask is None and name != "sum":
         layout = str(input.layout).removeprefix("torch.")
         raise ValueError(f"masked {name} expects explicit mask for {layout} tensor input")

@@ -21,8 +21,8 @@ from ._family import is_compressed, is_coo, is_sparse, quiet, rule, tensor
 
 # Functions that are zero at zero, of values each at one place.
 _ZERO_KEEPING = """
-    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p nan_to_num
-    rad2deg relu round round.decimals sgn sign signbit sin sinh sqrt tan tanh trunc
+    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p rad2deg
+    relu round round.decimals sgn sign signbit sin sinh sqrt tan tanh trunc
 """
 # Those that are linear besides: values at one place need not be added up first.
 _LINEAR = ("neg", "conj_physical", "conj_physical.in_place", "_conj", "_neg_view")
@@ -48,6 +48,8 @@ for _name in (*_ZERO_KEEPING.split(), *_LINEAR):
     rule(_name)(functools.partial(_of_each, _name))
     rule(_name, in_place=True)(functools.partial(_of_each_in_place, _name))
 CompressedBackend.rule("angle")(functools.partial(_of_each, "angle"))
+CooBackend.rule("nan_to_num")(functools.partial(_of_each, "nan_to_num"))
+CooBackend.rule("nan_to_num", in_place=True)(functools.partial(_of_each_in_place, "nan_to_num"))
 
 
 @CooBackend.rule("pow.Tensor_Scalar")

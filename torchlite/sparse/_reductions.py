@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, like
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import publish
 from ..core.machine import Tensor
 from ..core.values import dt, wrap_dim
 from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.places.writing import combine
 from ._compressed import as_coo
@@ -100,6 +101,11 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 @CompressedBackend.rule("sum.dim_IntList")
 def _sum_compressed(t: Tensor, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
+    if t.layout is not sparse_csr:
+        raise RuntimeError(
+            "Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
+            f"{layout_name(t)}"
+        )
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     return _sum_dim(as_coo(t), dims, keepdim, dtype).to_sparse_csr()

@@ -1,86 +1,163 @@
-"""What tensors of compressed layouts cannot do, in PyTorch's words; read last, since it is what has no rule by then."""
+"""What sparse tensors cannot do, in PyTorch's words; read last, since it is what has no rule by then."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..backends.sparse import CompressedBackend, CooBackend, layout_name, short_name
+from ..backends.sparse import CompressedBackend, CooBackend, Sparse, layout_name, short_name
 from ..core.declare.elementwise import Elementwise
+from ..core.machine import Tensor
 from ..core.machine.registry import registry
 from ..core.values.errors import missing_kernel_of
-from ._family import is_compressed
+from ._family import is_sparse, rule
 
-# Whose kernels PyTorch looks for by these names.
-_MISSING = {
-    "all": "all.all_out", "any": "any.all_out", "argmax": "argmax.out", "argmin": "argmin.out",
-    "cumprod": "cumprod.out", "cumsum": "cumsum.out", "floor_divide": "floor_divide",
-    "linalg_vector_norm": "norm.out", "log_softmax.int": "_log_softmax.out", "mean": "mean.out",
-    "nan_to_num": "nan_to_num.out", "softmax.int": "_softmax.out",
-}  # fmt: skip
-# What it asks of a tensor first, and finds that it has not; and the ops that ask.
+_EMPTY = "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size "
+_PRESERVE, _CONTIGUOUS = (f"unsupported memory format option {name}" for name in ("Preserve", "Contiguous"))
+# What PyTorch asks of a tensor first, and finds that it has not, and the ops that ask; "_" is behind in-place forms.
 _ASKED = {
-    "Sparse {short} tensors do not have is_contiguous": "cat stack",
+    "Sparse {short} tensors do not have is_contiguous": "cat native_layer_norm stack",
     "Sparse {short} tensors do not have strides": """
-        alias_copy argsort argsort.stable diagonal diagonal_copy slice.Tensor slice_copy sort sort.stable split.Tensor
-        split_with_sizes squeeze squeeze.dim squeeze.dims squeeze_copy squeeze_copy.dim squeeze_copy.dims unfold
-        unfold_copy unsqueeze unsqueeze_copy
+        _neg_view _unsafe_view alias_copy argsort argsort.stable diagonal diagonal_copy glu index.Tensor index_add_
+        index_copy_ index_reduce_ scatter.reduce_ scatter.src_ scatter_add_ scatter_reduce.two_ slice.Tensor slice_copy
+        sort sort.stable split.Tensor split_with_sizes squeeze squeeze.dim squeeze.dims squeeze_copy squeeze_copy.dim
+        squeeze_copy.dims unsqueeze unsqueeze_copy view_copy
     """,
-    "expand is unsupported for {layout} tensors": "expand repeat",
-    "resize_reduction: support for output with {layout} layout is not implemented yet": "mean.dim",
-    "unsupported memory format option Contiguous":
-        "detach_copy masked_fill.Scalar masked_fill.Tensor t_copy transpose_copy unbind_copy",
+    "expand is unsupported for {layout} tensors": "expand expand_copy repeat",
+    "resize_reduction: support for output with {layout} layout is not implemented yet":
+        "all.dim all.dims any.dim any.dims mean.dim prod.dim_int",
+    "torch.transpose_: in-place transposition is not supported for {layout} layout": "t_ transpose_",
+    _CONTIGUOUS: "detach_copy masked_fill.Scalar masked_fill.Tensor t_copy transpose_copy unbind_copy",
+    _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
+    _EMPTY + "[]": "aminmax linalg_det linalg_slogdet slogdet",
+    _EMPTY + "[0]": """
+        _linalg_lstsq complex logsumexp median.dim mvlgamma nanmedian.dim polar soft_margin_loss
+    """,
+    _EMPTY + "{reduced}": "max.dim min.dim",
 }  # fmt: skip
-_NO_ROOM = "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size [0]"
+_OF_BLOCKS = {
+    "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout}":
+        "constant_pad_nd cummax cummin",
+    "zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout}":
+        "block_diag diag_embed",
+}  # fmt: skip
+_OF_LINES = {  # of layouts without blocks
+    _EMPTY + "[0]": "cummax cummin",
+    "Sparse {short} tensors do not have strides": "block_diag constant_pad_nd diag_embed",
+}
+_OF_DIMENSIONS = {  # where a dimension is named
+    "resize_reduction: support for output with {layout} layout is not implemented yet":
+        "amax amin argmax argmin hash_tensor",
+}  # fmt: skip
+_OF_COORDINATES = {
+    "Cannot access storage of SparseTensorImpl": "_neg_view _unsafe_view",
+    _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor native_layer_norm",
+    _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
+    "memory format option is only supported by strided tensors": "rsub",
+}
+_UNSUPPORTED = "unsupported tensor layout: {layout}"
 _NOT_ITERATED = ("frexp", "logit")
+# The elementwise ops whose kernels are asked for before layouts are.
+_OF_KERNELS = """
+    binary_cross_entropy floor_divide hardswish hardtanh huber_loss log_sigmoid nan_to_num rsub where _prelu_kernel
+"""
+# In-place forms of which that is so, and their kernels; of all layouts first.
+_IN_PLACE_ANYWHERE = {
+    **{f"index_fill.int_{kind}": f"index_fill_.int_{kind}" for kind in ("Scalar", "Tensor")},
+    **{f"masked_fill.{kind}": f"masked_fill_.{kind}" for kind in ("Scalar", "Tensor")},
+    "index_put": "_index_put_impl_", "put": "put_",
+}  # fmt: skip
+_IN_PLACE = {
+    **{name: f"{name}.out" for name in ("mvlgamma", "nan_to_num", "polygamma")},
+    **{f"logical_{name}": f"logical_{name}.out" for name in ("and", "not", "or", "xor")},
+    "floor_divide": "floor_divide_.Tensor",
+}  # fmt: skip
 
 
 def _first(values: Any) -> Any:
     listed = [t for v in values for t in (v if isinstance(v, (tuple, list)) else (v,))]
-    return next(v for v in listed if is_compressed(v))
+    return next(v for v in listed if is_sparse(v))
 
 
-def _refuse(names: str, said: str) -> None:
-    """Let ops raise an error that may name the layout."""
+def _refuse(backend: type[Sparse], table: dict[str, str], applies: Callable[..., bool] | None = None) -> None:
+    """Let ops raise errors that may name the layout; where not all calls are meant, the others do what they did."""
+    for said, names in table.items():
+        for name in names.split():
+            in_place = name not in registry
+            stem = name.removesuffix("_") if in_place else name
+            otherwise = (backend.writes if in_place else backend.rules).get(stem)
+            backend.rule(stem, in_place=in_place)(_refused(said, stem, applies, otherwise))
 
-    @CompressedBackend.rule(names)
-    def refused(*values: Any) -> NoReturn:
+
+def _refused(said: str, name: str, applies: Callable[..., bool] | None, otherwise: Any) -> Callable[..., Any]:
+    def refused(*values: Any) -> Any:
         t = _first(values)
-        raise RuntimeError(said.format(layout=layout_name(t), short=short_name(t.layout)))
+        if applies is not None and not applies(t, *values[1:]):
+            if otherwise is not None:
+                return otherwise(*values)
+            raise t.backend.real.cannot(registry[name], values)
+        reduced = [n for d, n in enumerate(t.shape) if d != values[1] % t.dim()] if "{reduced}" in said else None
+        kind = NotImplementedError if said.startswith("Cannot access storage") else RuntimeError
+        raise kind(said.format(layout=layout_name(t), short=short_name(t.layout), reduced=reduced))
+
+    return refused
 
 
-def _miss(name: str, kernel: str) -> None:
-    """Let an op raise the error for a kernel that is missing."""
+def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBackend.rule) -> None:
+    """Let the in-place form of an op raise the error for a kernel that is missing."""
 
-    @CompressedBackend.rule(name)
-    def missed(*values: Any) -> NoReturn:
-        raise missing_kernel_of(kernel, _first(values).backend.real)
+    @declare(name, in_place=True)
+    def missed(t: Tensor, *_: Any) -> NoReturn:
+        raise missing_kernel_of(kernel, t.backend.real)
 
 
-for _name, _kernel in _MISSING.items():
+_refuse(CompressedBackend, _ASKED)
+_refuse(CompressedBackend, _OF_LINES)
+_refuse(CompressedBackend, _OF_BLOCKS, lambda t, *_: t.array.blocked)
+_refuse(CompressedBackend, _OF_DIMENSIONS, lambda t, dim, *_: dim not in (None, (), []))
+_refuse(CooBackend, _OF_COORDINATES)
+for _name, _kernel in _IN_PLACE_ANYWHERE.items():
+    _miss(_name, _kernel, rule)
+for _name, _kernel in _IN_PLACE.items():
     _miss(_name, _kernel)
-for _said, _names in _ASKED.items():
-    _refuse(_names, _said)
 for _name, _op in registry.items():
-    if isinstance(_op, Elementwise) and _name not in CompressedBackend.rules and _name not in _NOT_ITERATED:
-        _refuse(_name, _NO_ROOM if _name.startswith("logical_") else "unsupported tensor layout: {layout}")
+    if isinstance(_op, Elementwise) and not {_name} & {*CompressedBackend.rules, *_OF_KERNELS.split(), *_NOT_ITERATED}:
+        _refuse(CompressedBackend, {f"{_EMPTY}[0]" if _name.startswith("logical_") else _UNSUPPORTED: _name})
 
 # The kernels that PyTorch looks for where a call comes to other ops than here: to an `out=` form, to one of tensors,
 # which numbers are made first, to one for all overloads, …
 _OUT_FORMS = ["complex", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "polar"]
 _OF_TENSORS = ["bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "remainder", "xlogy"]
 _OF_BOTH = ("clamp", "clamp_max", "clamp_min")
-_FACTORED = ("_linalg_inv_ex", "_linalg_svd", "_lu_factor_ex", "_triangular_solve", "linalg_qr", "qr")
+_FACTORED = """
+    _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_lu_solve _linalg_solve_ex _linalg_svd
+    _lu_factor_ex _triangular_solve linalg_cholesky_ex linalg_qr qr
+"""
+# Those whose results are made before their kernels are looked for.
+_MADE_FIRST = """
+    _softmax_backward_data amax amin argmax argmin cumprod cumsum gather hash_tensor index_add index_copy index_reduce
+    linalg_cross nan_to_num reflection_pad1d replication_pad1d scatter_add tril triu
+"""
 _COPIES = {"select": "int", "slice": "Tensor", "split": "Tensor", "transpose": "int", "unbind": "int"}
 _CALLED = {
+    **dict.fromkeys(("binary_cross_entropy_with_logits", "log_sigmoid"), "log_sigmoid_forward"),
     "_cholesky": "cholesky", "_cholesky_inverse": "cholesky_inverse", "_cholesky_solve": "_cholesky_solve_helper",
+    "_embedding_bag": "_embedding_bag_forward_only", "_householder": "linalg_householder_product",
+    "_linalg_solve_triangular": "linalg_solve_triangular", "_ormqr": "ormqr",
     "argwhere": "nonzero", "count_nonzero": "count_nonzero.dim_IntList", "frexp": "frexp.Tensor_out",
-    "histogramdd": "_histogramdd_bin_edges", "histogramdd.int_bins": "_histogramdd_bin_edges",
+    "histogramdd": "_histogramdd_bin_edges", "histogramdd.TensorList_bins": "_histogramdd_from_bin_tensors",
+    "histogramdd.int_bins": "_histogramdd_bin_edges", "index_put_": "_index_put_impl_", "native_group_norm": "view",
     "logcumsumexp": "_logcumsumexp", "rot90": "flip",
 }  # fmt: skip
 CompressedBackend.called |= {
     **_CALLED,
-    **{name: f"{name}.out" for name in ("amax", "amin", "hash_tensor", "tril", "triu")},
-    **dict.fromkeys(_FACTORED, "empty_strided"),
+    **{name: f"{name}.out" for name in _MADE_FIRST.split()},
+    **{f"scatter.{kind}": f"scatter.{kind}_out" for kind in ("reduce", "src", "value", "value_reduce")},
+    **dict.fromkeys(_FACTORED.split(), "empty_strided"),
+    "_linalg_lu": "linalg_lu.out", "_log_softmax.int": "_log_softmax.out", "_softmax.int": "_softmax.out",
+    "all": "all.all_out", "any": "any.all_out", "linalg_vector_norm": "norm.out", "mean": "mean.out",
+    "rsub.Scalar": "rsub.Tensor", "scatter_reduce.two": "scatter_reduce.two_out", "where.Tensor": "where.self",
+    "where.Scalar": "where.self", "unfold_copy": "unfold",
     "isin.Scalar": "isin.Tensor_Scalar_out", "isin.Tensor": "isin.Tensor_Tensor_out", "topk": "topk.values",
     "tril_": "tril.out", "triu_": "triu.out",
 }  # fmt: skip
@@ -92,6 +169,12 @@ CooBackend.called |= {
     **{f"{name}_copy": f"{name}_copy.{overload}" for name, overload in _COPIES.items()},
     **{f"bitwise_{which}_shift.Scalar": f"bitwise_{which}_shift.Tensor" for which in ("left", "right")},
     **{f"bitwise_{which}_shift_.Scalar": f"bitwise_{which}_shift.Tensor_out" for which in ("left", "right")},
+    **{f"{name}.Tensor": name for name in registry if name.startswith("special_")},
+    **{f"_linalg_{name}": f"linalg_{name}" for name in ("ldl_factor_ex", "ldl_solve", "lu", "lu_solve")},
+    "_linalg_cholesky": "linalg_cholesky_ex", "_linalg_lstsq": "linalg_lstsq.out", "_lu_unpack": "lu_unpack",
+    "block_diag": "as_strided", "clamp_": "clamp_.Tensor", "constant_pad_nd": "fill_.Scalar",
+    "mvlgamma": "arange.start_out", "native_batch_norm": "_native_batch_norm_legit", "soft_margin_loss": "exp_",
+    "where.Tensor": "where.self",
     "_linalg_inv_ex": "linalg_inv_ex", "_log_softmax.int": "_log_softmax", "_lu_factor_ex": "linalg_lu_factor_ex",
     "_softmax.int": "_softmax", "_triangular_solve": "triangular_solve", "argsort": "sort.stable", "celu": "elu",
     "celu_._": "elu_", "cummax": "_cummax_helper", "cummin": "_cummin_helper", "elu_._": "elu_", "eq": "eq.Tensor",

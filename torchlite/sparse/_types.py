@@ -12,7 +12,6 @@ from ..operations.formulas import tensors
 from ..operations.making.legacy_types import TYPES, tensortype
 from ._invariants import check_sparse_tensor_invariants
 
-
 _FORMS = (
     " * (*, torch.device device = None)\n * (Tensor indices, Tensor values, *, torch.device device = None)\n"
     " * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)\n"

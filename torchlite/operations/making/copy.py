@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
+from ...backends.sparse import without
 from ...core.declare import LaidOp, Op, Signature, aten, describe, fit_gradient, method, publish, published, tell
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
@@ -274,7 +275,7 @@ def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_for
     """Whether the elements lie in memory in order, without gaps."""
     shape = self.array.shape
     if self.backend.layout in COMPRESSED:
-        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+        raise without(self.backend.layout, "is_contiguous")
     if memory_format is contiguous_format or memory_format is preserve_format:
         return bool(self.array.flags.c_contiguous)
     refuse_batch(

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.declare import Binary, Elementwise, Op, Unary, describe, publish, published
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
-from ...core.values import Array, Namespace, dt, errors
+from ...core.values import Array, Namespace, dt, errors, strided
 from ..making.host_data import from_numpy
 from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
@@ -78,6 +78,8 @@ def equal(self: Tensor, other: Tensor) -> bool:
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
     if self.backend.home is not other.backend.home:
         raise errors.different_devices(self.device, other.device)
+    if self.backend.layout is not strided or other.backend.layout is not strided:
+        raise errors.missing_kernel_of("equal", (self if self.backend.layout is not strided else other).backend.real)
     if self.array.shape != other.array.shape:
         return False
     if self.dtype is dt.complex32:

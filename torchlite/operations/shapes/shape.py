@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...backends.sparse import without
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
@@ -25,7 +26,7 @@ from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape
 from ...core.values.errors import type_name, type_text, wrap_dim, wrap_dims
-from ...core.values.layout import contiguous_format, reshaped_strides, strided
+from ...core.values.layout import contiguous_format, reshaped_strides, sparse_coo, strided
 from ...core.values.size import Size
 from ..making.copy import clone
 
@@ -205,8 +206,10 @@ def reshape(input: Tensor, shape: Ints) -> Tensor:
 def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
     """The view, with its arguments, that shows a tensor in another shape; None where strides do not allow it."""
     array = input.array
-    if input.backend.layout is not strided:
+    if input.backend.layout is sparse_coo:
         raise RuntimeError("reshape is not implemented for sparse tensors")
+    if input.backend.layout is not strided:
+        raise without(input.backend.layout, "is_contiguous")
     shape = infer_size(shape, array.size)
     if array.flags.c_contiguous:
         return view, (input, shape)

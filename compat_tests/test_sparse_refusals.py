@@ -1,0 +1,62 @@
+"""What is refused of tensors in each sparse layout, in PyTorch's words: those of kernels with their overloads."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+import torchlite
+
+torch = pytest.importorskip("torch")
+
+LAYOUTS = {
+    "coo": lambda t: t.to_sparse(), "csr": lambda t: t.to_sparse_csr(), "csc": lambda t: t.to_sparse_csc(),
+    "bsr": lambda t: t.to_sparse_bsr((2, 2)), "bsc": lambda t: t.to_sparse_bsc((2, 2)),
+}  # fmt: skip
+# `x` is sparse, `d` dense, `i` a vector of places and `p` a matrix of them.
+CALLS = """
+x.amax(); x.amax(0); x.argmin(); x.argmin(0); x.all(); x.all(0); x.any(); x.any(0); torch.hash_tensor(x); x.mean();
+x.mean(0); x.median(0); x.nanmedian(0); x.cummax(0); x.cummin(0); x.max(0); x.max(); x.logsumexp(0);
+torch.stack([x, x]); torch.cat([x, x.to_dense()]); x.prod(); x.prod(0); x.cumsum(0); x.cumprod(0); x.sort(); x.topk(1);
+x.unique(); x.sum(0).layout; x.tril(); x.triu_(); x.expand(4, 4); x.repeat(2, 2); x.masked_fill(d > 0, 1);
+x.masked_fill_(d > 0, 1); x[i]; x.gather(0, p); x.reshape(16); x.flatten(); x.view(16); x.is_contiguous();
+x.contiguous(); torch.equal(x, x); x.nan_to_num_(); x.diag_embed(); x.kron(d);
+x.index_add(0, i, d); x.index_add_(0, i, d); x.index_copy(0, i, d); x.index_copy_(0, i, d); x.index_fill(0, i, 1);
+x.index_fill_(0, i, 1); x.index_put((i,), d); x.index_put_((i,), d);
+x.put(i, d[0]); x.put_(i, d[0]); x.scatter(0, p, d); x.scatter_(0, p, d); x.scatter(0, p, d, reduce='add');
+x.scatter_add(0, p, d); x.scatter_add_(0, p, d); x.scatter_reduce(0, p, d, 'sum'); x.scatter_reduce_(0, p, d, 'sum');
+x.index_reduce(0, i, d, 'prod'); x.index_reduce_(0, i, d, 'prod'); torch.linalg.cross(x[:3], d[:3]); x.logical_and(d);
+x.logical_and_(d); x.logical_not_(); x.polygamma_(1); x.mvlgamma(1); x.mvlgamma_(1); torch.complex(x, d);
+torch.polar(x, d); torch.linalg.det(x); torch.linalg.slogdet(x); torch.linalg.cholesky(x); torch.linalg.lu(x);
+torch.linalg.householder_product(x, d[0]); torch.ormqr(x, d[0], d); torch.linalg.solve_triangular(x, d, upper=True);
+torch.nn.functional.pad(x, (1, 1)); torch.nn.functional.glu(x); torch.nn.functional.layer_norm(x, (4,));
+torch.nn.functional.softmax(x, 0); torch.nn.functional.log_softmax(x, 0); torch.nn.functional.hardtanh(x);
+torch.nn.functional.huber_loss(x, d); torch.nn.functional.binary_cross_entropy(x, d); torch.nn.functional.logsigmoid(x);
+torch.nn.functional.group_norm(x, 2); torch.nn.functional.soft_margin_loss(x, d); torch.special.zeta(x, d);
+torch.masked.sum(x, mask=d > 0); torch.masked.amax(x); torch.masked.cumsum(x, 0);
+torch.masked.softmax(x, 0, mask=d > 0); torch.masked.median(x, 0); torch.masked.norm(x, 2, 0);
+torch.masked.logaddexp(x, d)
+"""
+
+
+def told(library: Any, layout: str, call: str) -> Any:
+    d = library.tensor([[1.0, 0, 2, 0], [0, 3, 0, 0], [0, 0, 0, 4], [5, 0, 0, 0]])
+    names = {"torch": library, "d": d, "x": LAYOUTS[layout](d), "i": library.tensor([0, 1, 2, 3])}
+    try:
+        made = eval(call, names | {"p": library.zeros(4, 4, dtype=library.int64)})
+    except Exception as error:
+        said = re.split(r" This could be because| INTERNAL ASSERT|\n", str(error))[0]
+        return type(error).__name__, said
+    return str(made.to_dense() if hasattr(made, "to_dense") else made)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_refused(layout: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = [call.strip() for call in CALLS.replace("\n", " ").split("; ")]
+        tries = [(call, told(torchlite, layout, call), told(torch, layout, call)) for call in calls]
+    assert not [t for t in tries if t[1] != t[2]]
