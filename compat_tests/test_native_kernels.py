@@ -45,7 +45,12 @@ OF_WORDS = {
         normals.fill_normals,
     ) if native is not None
 }  # fmt: skip
-DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of}
+DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of, "draw.ones": draws._ones_of}
+DRAWN = {  # parameters
+    "draw.uniform": [(0.0, 1.0), (-0.5, 0.25), (0, 3), (1e30, 1e30), (-2.0, 1.0)],
+    "draw.normal": [(0.0, 1.0), (2.0, 0.5), (-1, 3), (0.1, 0.0)],
+    "draw.ones": [(0.5,), (0.0,), (1.0,), (0.3,)],
+}
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "map_all": resample._map_all,
@@ -990,9 +995,10 @@ def test_draws_from_a_stream(isa, name):
 
     kernel = native.Kernel(name, general)
     calls = [(shape, np.dtype(d)) for shape in SHAPES for d in (np.float32, np.float64)]
-    for at in np.random.default_rng(1).integers(len(calls), size=2000):
-        other = stream.clone()
-        made, wanted = kernel(stream, *calls[at]), DRAWS[name](other, *calls[at])
+    some = np.random.default_rng(1)
+    for at, which in zip(some.integers(len(calls), size=2000), some.integers(len(DRAWN[name]), size=2000)):
+        other, call = stream.clone(), (*calls[at], *DRAWN[name][which])
+        made, wanted = kernel(stream, *call), DRAWS[name](other, *call)
         assert made.shape == wanted.shape and made.dtype == wanted.dtype and made.tobytes() == wanted.tobytes()
         assert stream.get_state().tobytes() == other.get_state().tobytes()
     assert len(declined) < 1300
@@ -1001,7 +1007,7 @@ def test_draws_from_a_stream(isa, name):
 @pytest.mark.parametrize("name", DRAWS)
 def test_draws_that_are_declined(name):
     kernel, stream = native.Kernel(name, decline), MT19937Stream(7)
-    fine = stream, (4, 4), np.dtype(np.float32)
+    fine = stream, (4, 4), np.dtype(np.float32), *DRAWN[name][0]
     with pytest.raises(Declined):  # before the first words are made
         kernel(*fine)
     stream.words32(1)
@@ -1009,12 +1015,12 @@ def test_draws_that_are_declined(name):
     for i, arg in enumerate(fine):
         for other in ("no such", *other_values(arg if i else None)):
             try:
-                assert kernel(*fine[:i], other, *fine[i + 1 :]).shape == other
+                assert kernel(*fine[:i], other, *fine[i + 1 :]).shape == (other if i == 1 else (4, 4))
             except Declined:
                 pass
     for dtype in (np.float16, np.int64, ">f4", np.complex64):
         with pytest.raises(Declined):
-            kernel(stream, (4, 4), np.dtype(dtype))
+            kernel(stream, (4, 4), np.dtype(dtype), *fine[3:])
     stream.seed(7)
     stream.words32(1)
     held, done = threading.Event(), threading.Event()

@@ -3,6 +3,7 @@
 import gc
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -262,3 +263,73 @@ def test_what_lies_strangely_has_plans_too(monkeypatch):
         called.clear()
         assert observed(call()) == first
         assert not called
+
+
+WRITES: dict[str, Any] = {  # the arguments of calls in place, of which some are made for a library
+    "relu_": (), "sigmoid_": (), "neg_": (), "clamp_": (-0.5, 0.5), "pow_": (2,), "tril_": (), "cumsum_": (0,),
+    "fmod_": (0.75,), "lerp_": lambda lib: (halves(lib), 0.25), "addcmul_": lambda lib: (halves(lib), halves(lib)),
+    "masked_fill_": lambda lib: (lib.arange(12).reshape(3, 4) > 5, 0.25), "hypot_": lambda lib: (halves(lib),),
+    "index_fill_": lambda lib: (0, lib.tensor([0, 2]), 3.0), "copysign_": lambda lib: (halves(lib),),
+    "index_add_": lambda lib: (0, lib.tensor([1, 1]), halves(lib)[:2]), "uniform_": (-1, 2), "bernoulli_": (0.25,),
+    "addmm_": lambda lib: (halves(lib), lib.full((4, 4), 0.25)), "normal_": (2.0, 3.0), "exponential_": (),
+    "random_": (3, 9),
+}  # fmt: skip
+
+
+def halves(lib: Any) -> Any:
+    return lib.full((3, 4), 0.5)
+
+
+def numbers_in(value: Any) -> Iterator[Any]:
+    for item in value if isinstance(value, (tuple, list)) else ():
+        yield from numbers_in(item)
+    if not isinstance(value, (tuple, list)):
+        yield value
+
+
+@pytest.mark.filterwarnings("ignore:Use of")
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_by_plan_are_those_of_pytorch(name):
+    import torch
+
+    seen = []
+    for lib in (torch, torchlite):
+        lib.manual_seed(3)
+        seen.append([])
+        x, given = lib.linspace(-1, 1, 12).reshape(3, 4), WRITES[name]
+        arguments = given(lib) if callable(given) else given
+        call = lambda target: getattr(target, name)(*arguments)  # noqa: B023
+        for make in [lambda t: t] * 4 + [lambda t: t.clone().t().contiguous().t(), lambda t: t.clone()[:]] * 3:
+            target = make(x)
+            assert call(target) is target
+            seen[-1].append((target.tolist(), target.stride(), target._version, target.requires_grad))
+        for _ in range(3):  # with a history
+            leaf = lib.full((3, 4), 0.75, requires_grad=True)
+            target = leaf * 1
+            call(target)
+            (target * 2).sum().backward()
+            seen[-1].append((target.tolist(), target._version, type(target.grad_fn).__name__, leaf.grad.tolist()))
+            with pytest.raises(RuntimeError, match="leaf"):
+                call(leaf)
+            with lib.no_grad():
+                call(leaf)
+            seen[-1].append((leaf.tolist(), leaf._version))
+            try:
+                call(lib.full((1, 4), 0.5).expand(3, 4))
+                seen[-1].append("allowed")
+            except RuntimeError as error:
+                seen[-1].append(str(error))
+    for a, b in zip(numbers_in(seen[0]), numbers_in(seen[1]), strict=True):
+        assert a == b or a == pytest.approx(b, rel=1e-6)
+
+
+def test_writes_by_plan_look_at_memory_each_time():
+    for _ in range(4):
+        x = torchlite.arange(12.0)
+        with pytest.raises(RuntimeError, match="single memory location"):
+            x[:6].addcmul_(x[3:9], x[6:])
+        x[:6].addcmul_(torchlite.ones(6), x[6:])
+        assert x._version == 1 and x[:2].tolist() == [6, 8]
+        y = torchlite.arange(4.0)
+        y.addcmul_(y, y)
+        assert y.tolist() == [0, 2, 6, 12]

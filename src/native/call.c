@@ -341,6 +341,36 @@ static PyObject *call_put(PyObject *f, PyObject *const *args, size_t nargsf, PyO
     return Py_NewRef(a);
 }
 
+int may_write(const Met *met, Mode *mode)
+{
+    Tensor *a = host_tensor((PyObject *)met->tensors[0]);
+    if (a == NULL || !counts_plainly(a) || !PyArray_ISWRITEABLE((PyArrayObject *)a->array) ||
+        PyArray_SIZE((PyArrayObject *)a->array) >= LONG)  // to write to some of many places is not to copy all
+        return 0;
+    for (int i = 0; i < met->count; i++) {
+        Tensor *t = met->tensors[i];
+        if ((mode->grad == Py_True && t->edge != Py_None) ||
+            (i > 0 && (!is_plain(t->array) || (t->counter != Py_None && t->counter == a->counter) ||
+                       meet((PyArrayObject *)a->array, (PyArrayObject *)t->array))))
+            return 0;
+    }
+    return 1;
+}
+
+PyObject *put_result(Tensor *target, PyObject *result)
+{
+    if (result == NULL)
+        return NULL;
+    PyArrayObject *to = (PyArrayObject *)target->array, *from = (PyArrayObject *)((Tensor *)result)->array;
+    int failed = count_write(target) < 0;
+    if (!failed && is_plain((PyObject *)from) && same_shape(to, from) && PyArray_TYPE(to) == PyArray_TYPE(from))
+        memcpy(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to));
+    else
+        failed = failed || PyArray_CopyInto(to, from) < 0;
+    Py_DECREF(result);
+    return failed ? NULL : Py_NewRef(target);
+}
+
 // ---- all elements
 
 // What a reduction notes: values known beforehand, and the operand's shape where None stands.

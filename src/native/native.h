@@ -291,7 +291,7 @@ int go_inside(const Met *met, int top, Met *inside, int grad);  // the tensors i
 // A result of the level, with its history, for one found inside, which it takes over; with a step, a view.
 PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, History *history, int grad);
 
-// ---- plan.c
+// ---- remember.c
 
 PyObject *make_planned(PyObject *module, PyObject *args);
 PyObject *remember(PyObject *module, PyObject *args);
@@ -309,6 +309,8 @@ PyObject *make_unary(PyObject *module, PyObject *args);
 PyObject *make_binary(PyObject *module, PyObject *args);
 PyObject *make_in_place(PyObject *module, PyObject *args);
 PyObject *make_put(PyObject *module, PyObject *args);
+int may_write(const Met *met, Mode *mode);               // whether the first tensor may be written to, with nothing recorded
+PyObject *put_result(Tensor *target, PyObject *result);  // the target, into which a result is put that it takes over
 PyObject *make_total(PyObject *module, PyObject *args);
 
 // ---- small.c, context.c, module_call.c: what stands around calls of ops

@@ -1,6 +1,7 @@
 // Random numbers, of words that were drawn: see loops/random.c.
 #include "kernel.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { BLOCK = 16, MOST = 1 << 14 };  // how many numbers are normal together; how many words there may be at hand
@@ -65,8 +66,8 @@ static PyObject *fill_normals(PyObject *const *a, Py_ssize_t count)
 
 // ---- new arrays of numbers, of words that a stream has at hand; where there are too few, its own method makes more
 //
-// `draw.uniform(stream, shape, dtype)`, `draw.normal(stream, shape, dtype)`: see MT19937Engine in
-// torchlite/kernels/cpu_random/engine.py.
+// `draw.uniform(stream, shape, dtype, low, high)`, `draw.normal(stream, shape, dtype, mean, std)`, `draw.ones(stream, shape,
+// dtype, p)`: see MT19937Engine in torchlite/kernels/cpu_random/engine.py.
 
 typedef struct { PyObject *stream, *lock, *block; N next; } Taking;
 
@@ -132,12 +133,27 @@ static PyArrayObject *fresh_of(PyObject *shape, PyObject *dtype)
     return (PyArrayObject *)PyArray_SimpleNew(ndim, dims, type);
 }
 
+// Numbers from low to high, of those from 0 to 1; the one may round to the other.
+static void spread(float *y, N n, float low, float high)
+{
+    loops->multiply_add(y, y, n, high - low, low);
+    for (N i = 0; i < n; i++) y[i] = y[i] == high ? low : y[i];
+}
+
 static PyObject *draw_uniform(PyObject *const *a, Py_ssize_t count)
 {
     Taking t;
-    PyArrayObject *y = count == 3 ? fresh_of(a[1], a[2]) : NULL;
+    float numbers[2];
+    if (count != 5 || !number(a[3], numbers) || !number(a[4], numbers + 1)) return NULL;
+    const double low = PyFloat_AsDouble(a[3]), high = PyFloat_AsDouble(a[4]);
+    if (!(-FLT_MAX <= low && low <= high && high <= FLT_MAX && high - low <= FLT_MAX)) return NULL;
+    PyArrayObject *y = fresh_of(a[1], a[2]);
     if (!y) return NULL;
-    const int single = PyArray_TYPE(y) == NPY_FLOAT32;
+    const int single = PyArray_TYPE(y) == NPY_FLOAT32, unit = low == 0 && high == 1;
+    if (!single && !unit) {
+        Py_DECREF(y);
+        return NULL;
+    }
     const N n = PyArray_SIZE(y), wanted = single ? n : 2 * n;
     const uint32_t *words = take(&t, a[0], wanted);
     if (!words) {
@@ -146,14 +162,15 @@ static PyObject *draw_uniform(PyObject *const *a, Py_ssize_t count)
     }
     if (single)
         loops->unit_floats(words, PyArray_DATA(y), n);
-    else
+    if (single && !unit) spread(data_of(y), n, numbers[0], numbers[1]);
+    if (!single)
         loops->unit_doubles(words, PyArray_DATA(y), n);
     let_go(&t, wanted);
     return (PyObject *)y;
 }
 
 // Of fewer than a block: pair by pair, in double precision; the second of a last pair is kept for the next draw.
-static PyObject *draw_few(PyObject *stream, PyArrayObject *y, N n)
+static PyObject *draw_few(PyObject *stream, PyArrayObject *y, N n, double mean, double std)
 {
     Taking t;
     double drawn[BLOCK], u[BLOCK];
@@ -174,10 +191,11 @@ static PyObject *draw_few(PyObject *stream, PyArrayObject *y, N n)
     const int failed = !rest || PyObject_SetAttr(stream, _normal, rest) < 0;
     Py_XDECREF(rest);
     for (N i = 0; i < n; i++) {
+        const double value = fma(drawn[i], std, mean);
         if (PyArray_TYPE(y) == NPY_FLOAT32)
-            data_of(y)[i] = (float)(drawn[i] + 0.0);
+            data_of(y)[i] = (float)value;
         else
-            ((double *)PyArray_DATA(y))[i] = drawn[i] + 0.0;
+            ((double *)PyArray_DATA(y))[i] = value;
     }
     let_go(&t, failed ? 0 : 4 * pairs);
     return failed ? NULL : Py_NewRef(y);
@@ -186,16 +204,18 @@ static PyObject *draw_few(PyObject *stream, PyArrayObject *y, N n)
 static PyObject *draw_normal(PyObject *const *a, Py_ssize_t count)
 {
     Taking t;
-    PyArrayObject *y = count == 3 ? fresh_of(a[1], a[2]) : NULL;
+    float mean, std;
+    if (count != 5 || !number(a[3], &mean) || !number(a[4], &std) || !(std >= 0)) return NULL;
+    PyArrayObject *y = fresh_of(a[1], a[2]);
     PyObject *made = NULL;
     if (!y) return NULL;
     const N n = PyArray_SIZE(y), blocks = n / BLOCK, rest = n % BLOCK ? BLOCK : 0;  // the last are drawn once more
     const uint32_t *words = NULL;
     if (n && n < BLOCK)
-        made = draw_few(a[0], y, n);
+        made = draw_few(a[0], y, n, PyFloat_AsDouble(a[3]), PyFloat_AsDouble(a[4]));
     else if (PyArray_TYPE(y) == NPY_FLOAT32 && (words = take(&t, a[0], n + rest))) {
-        loops->normals(words, data_of(y), blocks, 0, 1);
-        if (rest) loops->normals(words + n, data_of(y) + n - BLOCK, 1, 0, 1);
+        loops->normals(words, data_of(y), blocks, mean, std);
+        if (rest) loops->normals(words + n, data_of(y) + n - BLOCK, 1, mean, std);
         let_go(&t, n + rest);
         made = Py_NewRef(y);
     }
@@ -203,8 +223,25 @@ static PyObject *draw_normal(PyObject *const *a, Py_ssize_t count)
     return made;
 }
 
+// Ones by chance, of two words each.
+static PyObject *draw_ones(PyObject *const *a, Py_ssize_t count)
+{
+    Taking t;
+    if (count != 4 || !PyFloat_CheckExact(a[3])) return NULL;
+    const double p = PyFloat_AS_DOUBLE(a[3]);
+    PyArrayObject *y = p >= 0 && p <= 1 ? fresh_of(a[1], a[2]) : NULL;
+    const uint32_t *words = y && PyArray_TYPE(y) == NPY_FLOAT32 ? take(&t, a[0], 2 * PyArray_SIZE(y)) : NULL;
+    if (!words) {
+        Py_XDECREF(y);
+        return NULL;
+    }
+    loops->ones_below(words, data_of(y), PyArray_SIZE(y), p);
+    let_go(&t, 2 * PyArray_SIZE(y));
+    return (PyObject *)y;
+}
+
 const KernelDef draw_kernels[] = {
-    {"draw.uniform", draw_uniform}, {"draw.normal", draw_normal},
+    {"draw.uniform", draw_uniform}, {"draw.normal", draw_normal}, {"draw.ones", draw_ones},
     {"unit_floats", unit_floats},   {"unit_doubles", unit_doubles}, {"ones_below", ones_below},
     {"multiply_add", multiply_add}, {"fill_normals", fill_normals}, {NULL},
 };

@@ -97,7 +97,7 @@ class Declaration(metaclass=_Declared):
     still: bool = False  # whether a view does not move with what it shows
     lays: bool = False  # whether the strides of a result without elements are meant
     lifts: bool = False  # whether a number in a tensor's place is made one
-    check_in_place: Callable[..., None] | None = None  # what the in-place form is refused for, beside memory
+    check_in_place: Callable[..., None] | None = None  # what forms of operands it is refused for in place
     reads: Callable[..., Sequence[Any]] | None = None  # which operands are still read while it writes; None: all
     warns: Callable[..., dict[str, str]] | None = None  # functions to warn of, and as what indexing calls them, when
     # they write to the same memory several times

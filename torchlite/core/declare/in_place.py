@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..machine.operands import tensors_in
+from ..machine.plan import filler, places
 from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepable
 from ..machine.tangent import hold
 from ..machine.tensor_parts import TensorBase
@@ -41,6 +42,11 @@ def _kept(t: Tensor) -> Any:
 
 class InPlace(Recording):
     """An op as what writes its result into an operand."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def flat(self) -> Callable[..., Any]: ...
 
     def apply_in_place(self, values: list[Any]) -> Tensor:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
@@ -131,3 +137,46 @@ class InPlace(Recording):
                 SavedWrite(entry, self_) if entry.__class__ is SavedOutput else entry for entry in node.saved_entries
             ])  # fmt: skip
         return node
+
+    @property
+    def in_place_by_form(self) -> bool:
+        """Whether calls of the in-place form are alike where their forms are."""
+        return self.by_form
+
+    def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Any:
+        """What calls of the in-place form come to where nothing is recorded (core/machine/plan.py)."""
+        at = places(values, tensors)
+        if at is None or tensors[0] is not values[0] or overlaps(values[0]):
+            return None
+        bound, several = filler(values, at, len(tensors)), len(tensors) > 1
+
+        def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
+            target, values = tensors[0], bound(tensors)
+            if mode.grad and any([t.edge is not None for t in tensors]):
+                return self.apply_in_place(values)
+            if several:
+                self.check_memory(target, values[1:])
+            self.overwrite(target, target, values)
+            return target
+
+        run.native = self.native_in_place(values, tensors, at)  # type: ignore[attr-defined]
+        return run
+
+    def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> Any:
+        """What the native build writes into the first tensor, as data; None where it leaves that to Python."""
+        if "overwrite" in vars(self) or any([which.__class__ is not int for _, which in at]):
+            return None
+        made, target = self.flat(*values), values[0]
+        if made.dtype is not target.dtype or made.array.shape != target.array.shape:
+            return None
+        template = filler(values, at, len(tensors))([None] * len(tensors))
+        return ((self.flat, tuple(template), tuple(at)),), len(tensors)
+
+
+class InPlaceForm(NamedTuple):
+    """An op in its in-place form, as what makes plans of its calls."""
+
+    op: InPlace
+
+    def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
+        return self.op.plan_in_place(values, tensors)

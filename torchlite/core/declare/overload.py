@@ -8,6 +8,7 @@ from typing import Any
 
 from ..machine import ALONG_DIMS, dispatch, needs_dispatch, planned, public, refuse_out, takes_out
 from ..state import local
+from .in_place import InPlaceForm
 from .misfits import invalid_combination
 from .op import Op
 from .told import tell
@@ -54,8 +55,8 @@ def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..
             return choose(args, kwargs, method)
 
         made = call
-        if any(op.by_form for op in ops) and not inplace:
-            made = planned(functools.partial(found, method), call)
+        if any([op.in_place_by_form if inplace else op.by_form for op in ops]):
+            made = planned(functools.partial(found, method), call, in_place=inplace)
             public[call] = made
         return tell(made, name, [op.signature for op in ops], method)
 
@@ -63,6 +64,8 @@ def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..
         """The op that a call comes to, and its bound arguments; None where it comes to no single one."""
         for op in candidates.get((method, len(args), *kwargs), ()):
             values = op.signature.bind(args, kwargs, method, must=False)
+            if values is not None and inplace:
+                return (InPlaceForm(op), values) if op.in_place_by_form else None
             if values is not None:
                 return op.comes_to(*values) if op.by_form else None
         return None

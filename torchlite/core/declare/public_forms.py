@@ -17,7 +17,7 @@ from ..machine.tensor_parts import TensorBase
 from ..machine.write import into
 from ..state import local
 from ..values import dt
-from .in_place import InPlace
+from .in_place import InPlace, InPlaceForm
 from .schema import Signature
 from .told import tell
 
@@ -157,7 +157,12 @@ class PublicForms(InPlace):
                     return op.apply_in_place(values)
             return op.call_in_place(call, args, kwargs)
 
-        return self.told(call, True, "_")
+        made = call
+        if self.in_place_by_form:
+            bind = self.signature_in_place.bind
+            made = planned(lambda args, kwargs: (InPlaceForm(op), bind(args, kwargs, True)), call, in_place=True)
+            public[call] = made
+        return self.told(made, True, "_")
 
     def told(self, call: Callable[..., Any], method: bool, suffix: str = "") -> Callable[..., Any]:
         return tell(call, self.signature.name + suffix, [self.signature], method)

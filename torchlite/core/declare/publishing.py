@@ -68,6 +68,7 @@ class Composite:
     """An overload made of other ops, to stand beside ops in `publish`; `comes_to` is as in `publish_python`."""
 
     __slots__ = ("by_form", "comes_to", "made_of", "signature")
+    in_place_by_form = False
 
     def __init__(self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None) -> None:
         self.signature = Signature(schema)

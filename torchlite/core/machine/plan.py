@@ -93,9 +93,9 @@ UNKNOWN = object()
 
 
 def planned(
-    find: Callable[[Any, Any], Any], general: Callable[..., Any], plans: Plans | None = None
+    find: Callable[[Any, Any], Any], general: Callable[..., Any], plans: Plans | None = None, in_place: bool = False
 ) -> Callable[..., Any]:
-    """`general` by way of plans.
+    """`general` by way of plans, which calls in place have on plain tensors alone.
 
     `find(args, kwargs)` is what it comes to: an op and its bound arguments, a list of such steps, or None.
     """
@@ -120,11 +120,11 @@ def planned(
                     plan = get(form, UNKNOWN)
                     plans.met(form, tensors, lambda: unheard(lambda: _of_call(find, args, kwargs, results)), plan)
                 return results
-        elif state.levels and mode.beneath is not None and "out" not in kwargs:
+        elif state.levels and mode.beneath is not None and not in_place and "out" not in kwargs:
             return state.levels[-1].by_plan(plans, find, general, made, args, kwargs)
         return general(*args, **kwargs)
 
-    made = call if native is None else accelerated(native.planned, call)
+    made = call if native is None else accelerated(native.planned, call, in_place)
     return made
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backends.base import get_backend
 from ...core.declare import Op, Signature, describe, function, publish, signatures_of
-from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, overridable, wrap
+from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, kernel_alone, overridable, wrap
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import CPU, Backend, contiguous_strides, dt
@@ -91,13 +91,16 @@ class _Draw(Op):
     """An in-place draw. The tensor no longer depends on what it was: its gradient is zero."""
 
     batch = FILLING
+    in_place_by_form = True
 
     def __init__(
-        self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, node: str | None = None, **others: Any
-    ) -> None:
+        self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, node: str | None = None,
+        in_form: Callable[..., np.ndarray] | None = None, **others: Any,
+    ) -> None:  # fmt: skip
         super().__init__(schema, None, {"self": zero_gradient, **others}, node=node)
         self.draw = draw
         self.parts = parts  # whether complex numbers are drawn, as their real and imaginary parts
+        self.in_form = in_form  # what draws floats row by row, given the stream, a shape, a dtype and the parameters
 
     def numbers(self, stream: Any, count: int, t: Any, parameters: Sequence[Any]) -> np.ndarray:
         """So many numbers for a tensor."""
@@ -163,12 +166,38 @@ class _Draw(Op):
         _fill(self_, lambda n: self.numbers(stream, n, self_, parameters), checked)
         bump(self_)
 
+    def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> Any:
+        target, *parameters, _ = values  # no generator is named: it would have no form
+        array, cpu = target.array, get_backend(CPU)
+        if self.in_form is None or not target.dtype.is_floating_point or not array.flags.c_contiguous:
+            return None
+        arguments = default_generator(CPU).stream, array.shape, array.dtype, *parameters
+        return kernel_alone(self.in_form, arguments, target.dtype, array.dtype, cpu)
+
 
 def _unwritten(t: Tensor) -> Tensor:
     """A new tensor; that numbers were drawn into it counts as no write."""
     if t.counter.__class__ is Counter:
         t.counter = None
     return t
+
+
+def _uniform_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, low: float, high: float) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.uniform(math.prod(size), d, low, high), size)
+
+
+def _normal_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, mean: float, std: float) -> np.ndarray:
+    n = math.prod(size)
+    return get_backend(CPU).from_fresh(stream.normal(n, d, mean, std, block=n >= 16), size)
+
+
+def _ones_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, p: float) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.bernoulli_scalar(math.prod(size), p, d), size)
+
+
+_uniform, _normals, _ones = [
+    in_c(*pair) for pair in (("draw.uniform", _uniform_of), ("draw.normal", _normal_of), ("draw.ones", _ones_of))
+]
 
 
 def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float) -> np.ndarray:
@@ -181,8 +210,14 @@ uniform_ = _Draw(
     "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None)",
     lambda stream, n, d, t, low, high: stream.uniform(n, d, low, high),
     parts=True,
+    in_form=_uniform,
 )
-normal_ = _Draw("normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)", _normal, parts=True)
+normal_ = _Draw(
+    "normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)",
+    _normal,
+    parts=True,
+    in_form=_normals,
+)
 exponential_ = _Draw(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
     lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
@@ -219,6 +254,7 @@ bernoulli_number = _Draw(
     "bernoulli.float(Tensor self, float p=0.5, *, Generator? generator=None)",
     lambda stream, n, d, t, p: stream.bernoulli_scalar(n, p, d),
     node="BernoulliBackward2",
+    in_form=_ones,
 )
 
 
@@ -253,22 +289,13 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-def _uniform_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.uniform(math.prod(size), d), size)
-
-
-def _normal_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype) -> np.ndarray:
-    n = math.prod(size)
-    return get_backend(CPU).from_fresh(stream.normal(n, d, block=n >= 16), size)
-
-
-@factory("rand(int[] size, *, Generator? generator=None)", draw=in_c("draw.uniform", _uniform_of))
+@factory("rand(int[] size, *, Generator? generator=None)", draw=(_uniform, 0.0, 1.0))
 def rand(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)", draw=in_c("draw.normal", _normal_of))
+@factory("randn(int[] size, *, Generator? generator=None)", draw=(_normals, 0.0, 1.0))
 def randn(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)

@@ -45,7 +45,7 @@ def factory(
     warns: bool = False,
     takes_out: bool = True,
     deprecated: bool = False,
-    draw: Callable[..., Any] | None = None,
+    draw: tuple[Any, ...] | None = None,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
@@ -103,7 +103,7 @@ class Factory:
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
-    def caller(self, same: bool, draw: Callable[..., Any] | None) -> Callable[..., Tensor]:
+    def caller(self, same: bool, draw: tuple[Any, ...] | None) -> Callable[..., Tensor]:
         """The public function; `same` says that all calls of one form come to the same, `draw` what else they do."""
         known, like, made = self.known, self.like, self.made
 
@@ -228,8 +228,9 @@ def _keep(
     if draw is None:
         native.remember(call, args, kwargs, None, (array.copy(), d))
     elif bound[1] is None:  # no generator is named
-        arguments = default_generator(CPU).stream, array.shape, array.dtype
-        native.remember(call, args, kwargs, None, kernel_alone(draw, arguments, d, array.dtype, cpu))
+        kernel, *parameters = draw
+        arguments = default_generator(CPU).stream, array.shape, array.dtype, *parameters
+        native.remember(call, args, kwargs, None, kernel_alone(kernel, arguments, d, array.dtype, cpu))
 
 
 def lifted(make: Callable[..., Tensor], data: Any, *options: Any) -> Tensor:

@@ -14,7 +14,7 @@
 typedef ptrdiff_t N;
 
 // clang-format off
-// Those that wait for memory, which the widest vectors do not help: a set may have them from a narrower one.
+// Those that wait, for memory or for each other: the widest vectors do not help them. A set may have them from a narrower one.
 #define WAITING(X) \
     /* places.c */ \
     X(all_below, (const int64_t *at, N n, N size, int *fine)) \
@@ -22,6 +22,9 @@ typedef ptrdiff_t N;
     X(add_rows, (const RowSums *s)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
+    /* running.c */ \
+    X(cumsum, (const float *x, float *y, N first, N n, N last)) \
+    X(cumprod, (const float *x, float *y, N first, N n, N last)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const uint8_t *taps, float *to, N images)) \
@@ -61,8 +64,6 @@ typedef ptrdiff_t N;
     X(add_to, (const float *x, float *y, N n)) \
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
-    X(cumsum, (const float *x, float *y, N first, N n, N last)) \
-    X(cumprod, (const float *x, float *y, N first, N n, N last)) \
     /* channels.c: images (n, channels, size) */ \
     X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \
     X(channel_affine, (const float *x, float *y, const float *mean, const float *factor, const float *shift, N n, \

@@ -79,31 +79,3 @@ void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weigh
         SIMD for (N i = 0; i < some; i++) y[first + i] = (float)total[i];
     }
 }
-
-// Running totals along the middle of (first, n, last), in double precision. Of rows, some are gone along together, since
-// each of their totals waits for the one before.
-#define RUNNING(name, start, step) \
-    void IN_ISA(name)(const float *restrict x, float *restrict y, N first, N n, N last) \
-    { \
-        enum { SOME = 256, ROWS = 8 }; \
-        double total[SOME]; \
-        for (N f = 0; last == 1 && f < first; f += ROWS, x += ROWS * n, y += ROWS * n) { \
-            const N rows = first - f < ROWS ? first - f : ROWS; \
-            for (N r = 0; r < ROWS; r++) total[r] = start; \
-            if (rows == ROWS) \
-                for (N i = 0; i < n; i++) \
-                    PRAGMA(GCC unroll 8) for (N r = 0; r < ROWS; r++) y[r * n + i] = (float)(total[r] step x[r * n + i]); \
-            else \
-                for (N r = 0; r < rows; r++) \
-                    for (N i = 0; i < n; i++) y[r * n + i] = (float)(total[r] step x[r * n + i]); \
-        } \
-        for (N f = 0; last != 1 && f < first; f++, x += n * last, y += n * last) \
-            for (N k = 0; k < last; k += SOME) { \
-                const N some = last - k < SOME ? last - k : SOME; \
-                for (N c = 0; c < some; c++) total[c] = start; \
-                for (N i = 0; i < n; i++) \
-                    SIMD for (N c = 0; c < some; c++) y[i * last + k + c] = (float)(total[c] step x[i * last + k + c]); \
-            } \
-    }
-RUNNING(cumsum, 0, +=)
-RUNNING(cumprod, 1, *=)
