@@ -71,6 +71,17 @@ def test_the_code_of_a_chapter_runs(chapter: str, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize("chapter", ["autograd", "tour"])
+def test_the_chinese_edition_is_in_step(chapter: str) -> None:
+    """The same sections and the same code, but for comments."""
+
+    def told(name: str) -> tuple[list[str], list[str]]:
+        text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        return re.findall("^#+(?= )", text, re.M), [re.sub("  # .*", "", block) for block in blocks(name)]
+
+    assert told(f"zh/{chapter}") == told(chapter)
+
+
 def test_every_block_of_code_is_in_a_chapter_that_runs() -> None:
     pages = [path for path in DOCS.rglob("*.md") if "```python" in path.read_text(encoding="utf-8")]
     with_code = {path.relative_to(DOCS).with_suffix("").as_posix() for path in pages}
