@@ -192,3 +192,32 @@ def test_a_modules_tensors_are_swapped(lib):
     for name in ("a.b", "", "nothing"):
         with pytest.raises((KeyError, AttributeError)):
             accessor.swap_tensor(layer, name, mine)
+
+
+@BOTH
+def test_the_fake_mode_that_is_meant(lib):
+    guards = importlib.import_module(f"{lib.__name__}._guards")
+    mode, other = (importlib.import_module(f"{lib.__name__}._subclasses").FakeTensorMode() for _ in range(2))
+    assert guards.detect_fake_mode() is guards.active_fake_mode() is None
+    with mode:
+        assert guards.detect_fake_mode() is guards.active_fake_mode() is mode
+        fake = lib.ones(2)
+    with other:
+        foreign = lib.ones(2)
+    assert guards.detect_fake_mode([3, {"x": fake}]) is mode
+    with pytest.raises(AssertionError, match=r"fake mode .* from fake tensor input 0 doesn't match mode"):
+        guards.detect_fake_mode([fake, foreign])
+
+
+def test_sigmoids_that_are_never_0_or_1():
+    def of(lib):
+        clipped = importlib.import_module(f"{lib.__name__}.distributions.transforms")._clipped_sigmoid
+        return [clipped(lib.tensor([-1e3, 0, 1e3], dtype=getattr(lib, d))).tolist() for d in ("float32", "float64")]
+
+    assert of(torchlite) == of(torch)
+
+
+def test_types_of_torchscript_can_be_named():
+    assert all(isinstance(each, type) for each in (torchlite.TensorType, torchlite.DeviceObjType, torchlite._C.Type))
+    with pytest.raises(NotImplementedError, match=r"torchlite has no torch\._C\.TensorType"):
+        torchlite.TensorType()

@@ -49,6 +49,11 @@ _LATER = frozenset((
     "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _NAMES_LATER = {
+    "_C": """
+        AnyType AwaitType BoolType ClassType ComplexType DeviceObjType DictType DispatchKey DispatchKeySet EnumType
+        FileCheck FloatType FutureType InferredType IntType InterfaceType ListType NoneType NumberType OptionalType
+        PyObjectType RRefType StreamObjType StringType TensorType TupleType Type UnionType
+    """,
     "_library.schema": "parse_schema",
     "_ops": "Tag",
     "amp": "GradScaler",

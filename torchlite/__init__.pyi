@@ -3,6 +3,7 @@
 from typing import Any as _Any
 from torchlite.core.values.arrays import DeviceLike as _DeviceLike
 from torchlite.core.machine.generator import Generator as _Generator
+from torchlite.absent import Missing as _Missing
 from typing import NoReturn as _NoReturn
 from torchlite.core.memory.typed_storage import _OfDtype as _OfDtype
 from collections.abc import Sequence as _Sequence
@@ -27,8 +28,10 @@ from builtins import type as _type
 from torchlite.exceptions import AcceleratorError as AcceleratorError
 from torchlite.core.machine.overrides import DisableTorchFunction as DisableTorchFunction
 from torchlite.core.machine.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from torchlite._C import DispatchKeySet as DispatchKeySet
 from torchlite.streams import Event as Event
 from torchlite.exceptions import FatalError as FatalError
+from torchlite.testing._file_check import FileCheck as FileCheck
 from torchlite.futures import Future as Future
 from torchlite.core.machine.generator import Generator as Generator
 from torchlite.amp.grad_scaler import GradScaler as GradScaler
@@ -160,31 +163,57 @@ from torchlite import version as version
 from torchlite.func.mapping import vmap as vmap
 from torchlite.jit import wait as wait
 
+AnyType: _Missing
+AwaitType: _Missing
 BFloat16Storage: _OfDtype
 BFloat16Tensor: _tensortype
 BoolStorage: _OfDtype
 BoolTensor: _tensortype
+BoolType: _Missing
 ByteStorage: _OfDtype
 ByteTensor: _tensortype
 CharStorage: _OfDtype
 CharTensor: _tensortype
+ClassType: _Missing
 ComplexDoubleStorage: _OfDtype
 ComplexFloatStorage: _OfDtype
+ComplexType: _Missing
+DeviceObjType: _Missing
+DictType: _Missing
+DispatchKey: _Any
 DoubleStorage: _OfDtype
 DoubleTensor: _tensortype
+EnumType: _Missing
 FloatStorage: _OfDtype
 FloatTensor: _tensortype
+FloatType: _Missing
+FutureType: _Missing
 HalfStorage: _OfDtype
 HalfTensor: _tensortype
+InferredType: _Missing
 IntStorage: _OfDtype
 IntTensor: _tensortype
+IntType: _Missing
+InterfaceType: _Missing
 JITException: _type
+ListType: _Missing
 LongStorage: _OfDtype
 LongTensor: _tensortype
+NoneType: _Missing
+NumberType: _Missing
+OptionalType: _Missing
+PyObjectType: _Missing
+RRefType: _Missing
 ShortStorage: _OfDtype
 ShortTensor: _tensortype
 Storage: _OfDtype
+StreamObjType: _Missing
+StringType: _Missing
 Tag: _Any
+TensorType: _Missing
+TupleType: _Missing
+Type: _Missing
+UnionType: _Missing
 __version__: _TorchVersion
 def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
 def abs_(input: _Tensor) -> _Tensor: ...

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from ..absent import placeholder
+from ..absent import placeholders
 
 _BUILT_WITH = ("cuda", "cudnn", "cusparselt", "eigen_sparse", "kleidiai", "magma", "mkldnn", "mkldnn_acl", "mps", "xpu")
 _SWITCHES = (
@@ -15,9 +15,17 @@ _SWITCHES = (
 )  # fmt: skip
 _on: dict[str, int] = dict.fromkeys(_SWITCHES, False) | {"graph_executor_optimize": True, "num_profiled_runs": 1}
 
-# What graphs are made of.
-_GRAPHS = ("Block", "Graph", "Node", "ScriptDict", "ScriptList", "ScriptMethod", "TensorType", "Value")
-globals().update({name: placeholder("torch._C", name) for name in _GRAPHS})
+# What graphs are made of, and the types in them.
+_GRAPHS = placeholders(
+    "torch._C",
+    """
+    Block Graph Node ScriptDict ScriptList ScriptMethod Value
+    AnyType AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType InferredType
+    IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType
+    TensorType TupleType Type UnionType
+    """,
+)
+globals().update(_GRAPHS)
 globals().update({f"_has_{library}": False for library in _BUILT_WITH})
 
 

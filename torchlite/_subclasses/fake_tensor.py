@@ -18,7 +18,8 @@ from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter",
-    "FakeTensorMode", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake",
+    "FakeTensorMode", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "active_fake_mode",
+    "detect_fake_mode", "is_fake",
     "maybe_get_fake_mode", "unset_fake_temporarily",
 ]  # fmt: skip
 
@@ -239,6 +240,27 @@ def _told(value: Any) -> str:
 def maybe_get_fake_mode(t: Any) -> FakeTensorMode | None:
     """The mode of a fake."""
     return t.fake_mode if isinstance(t, FakeTensor) else None
+
+
+def active_fake_mode() -> FakeTensorMode | None:
+    """The innermost of these modes that is on."""
+    stack = reversed(_get_current_dispatch_mode_stack())
+    return next((mode for mode in stack if isinstance(mode, FakeTensorMode)), None)
+
+
+def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
+    """The one mode that is on or that fakes among nested inputs are of."""
+    on = [each for each in _get_current_dispatch_mode_stack() if isinstance(each, FakeTensorMode)]
+    found = [(mode, f"active fake mode {at} in the stack") for at, mode in enumerate(reversed(on))]
+    for at, leaf in enumerate(tree_leaves(inputs)):
+        if isinstance(leaf, FakeTensor):
+            found.append((leaf.fake_mode, f"fake tensor input {at}"))
+    for mode, where in found:
+        if mode is not found[0][0]:
+            raise AssertionError(
+                f"fake mode ({found[0][0]}) from {found[0][1]} doesn't match mode ({mode}) from {where}"
+            )
+    return found[0][0] if found else None
 
 
 def is_fake(x: Any) -> bool:

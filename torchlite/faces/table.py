@@ -58,7 +58,7 @@ FACES = {
     "_functorch.functional_call": Face(
         "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
     ),
-    "_guards": Face("", "faces.nothing: active_fake_mode=version"),
+    "_guards": Face("", "_subclasses.fake_tensor: active_fake_mode detect_fake_mode"),
     "_inductor.utils": Face(
         "", "faces.nothing: has_triton_package=is_available", {"GPU_TYPES": ["cuda", "mps", "xpu", "mtia"]}
     ),
@@ -147,6 +147,7 @@ FACES = {
     "_vendor.packaging.version": Face("", "torch_version: Version=TorchVersion parse=TorchVersion"),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
+    "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(
         "Functions of torch, under the module in which PyTorch keeps them.",

@@ -11,6 +11,7 @@ from .scalar import (
     SoftplusTransform,
     TanhTransform,
 )
+from .scalar import _clipped_sigmoid as _clipped_sigmoid
 from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform
 from .transform import _InverseTransform as _InverseTransform
 from .vector import (

@@ -78,14 +78,19 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """`sigmoid`, and never 0 or 1."""
+    y = x.sigmoid()
+    return y.clamp(min=tiny(y), max=1 - epsilon(y))
+
+
 class SigmoidTransform(_Elementwise):
     """y = 1 / (1 + e⁻ˣ)"""
 
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        y = x.sigmoid()
-        return y.clamp(min=tiny(y), max=1 - epsilon(y))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = y.clamp(min=tiny(y), max=1 - epsilon(y))
