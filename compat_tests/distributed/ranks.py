@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +72,16 @@ def mpiexec(ranks: int) -> tuple[str, ...]:
     return command, "-n", str(ranks)
 
 
-def free_port() -> int:
-    """A port that no system gives out by itself meanwhile, and no other run of these tests takes."""
-    for port in itertools.chain(range(10_000 + os.getpid() % 5000, 15_000), range(10_000, 15_000)):
-        with contextlib.suppress(OSError), socket.create_server(("localhost", port)):
-            return port
-    raise OSError("there is no free port")
+@contextlib.contextmanager
+def port_kept() -> Iterator[int]:
+    """A port that nobody else is given meanwhile: it stays bound here, and a rank may yet listen on it."""
+    with socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET) as keeper:
+        keeper.bind(("", 0))
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        port = keeper.getsockname()[1]
+        if sys.platform != "linux":  # where nobody may listen on a port that is bound
+            keeper.close()
+        yield port
 
 
 def start(torch: Any, **how: Any) -> Any:

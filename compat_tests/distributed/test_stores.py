@@ -11,7 +11,7 @@ import torchlite
 import torchlite.distributed
 
 from ..side_by_side import same_story
-from .ranks import free_port, run
+from .ranks import port_kept, run
 
 SHORT = timedelta(milliseconds=50)
 
@@ -119,8 +119,9 @@ def meeting(torch, tell):
 
 @pytest.mark.parametrize("way", ["env", "tcp", "file", "store"])
 def test_ways_to_meet(way, tmp_path):
-    where = str(free_port() if way in ("env", "tcp") else tmp_path / "meeting")
-    assert run("torchlite", meeting, WAY=way, WHERE=where) == [["2.0", str(rank), "2"] for rank in (0, 1)]
+    with port_kept() as port:
+        where = str(port if way in ("env", "tcp") else tmp_path / "meeting")
+        assert run("torchlite", meeting, WAY=way, WHERE=where) == [["2.0", str(rank), "2"] for rank in (0, 1)]
 
 
 @pytest.mark.parametrize(
