@@ -73,7 +73,7 @@ _NAMES_LATER = {
         _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all
         _check_tensor_all_with _check_type _check_value _check_with
     """,
-    "compiler": "compile",
+    "compiler": "_disable_dynamo compile",
     "core.machine.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "exceptions": "AcceleratorError FatalError OutOfMemoryError",
     "func": "vmap",

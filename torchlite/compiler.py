@@ -48,6 +48,9 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return _unchanged if fn is None else fn
 
 
+_disable_dynamo = disable
+
+
 def nested_compile_region(fn: Any = None, **_: Any) -> Any:
     """`fn` itself, which would be compiled apart; or a decorator."""
     return _unchanged if fn is None else fn

@@ -32,6 +32,22 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
     return dispatch(public_api, args, kwargs, relevant_args)
 
 
+class _Reentrant(Switch):
+    """Inside, operations have the history that they would have outside of the handler."""
+
+    switches = ("grad", "handling")
+
+    def _inside(self, mode: Mode) -> Mode:
+        if mode.handling is None:
+            raise RuntimeError("Accessing torch dispatch state outside of '__torch_dispatch__' is not allowed.")
+        return mode.but(grad=mode.handling, handling=None)
+
+
+def enable_reentrant_dispatch() -> _Reentrant:
+    """A context for handlers, in which operations are recorded again."""
+    return _Reentrant()
+
+
 def is_tensor_like(inp: Any) -> bool:
     """Whether `inp` is a tensor or passes for one."""
     return hasattr(type(inp), "__torch_function__")

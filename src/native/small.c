@@ -391,7 +391,11 @@ static PyObject *call_is_tensor(PyObject *f, PyObject *const *args, size_t nargs
 static PyObject *call_is_grad_enabled(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     State *state = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 0 ? thread_state() : NULL;
-    return state != NULL ? Py_NewRef(((Mode *)state->mode)->grad) : decline(f, args, nargsf, kwnames);
+    Mode *mode = state != NULL ? (Mode *)state->mode : NULL;
+    // A handler's mode, which is not plain, says what it was where it was called.
+    if (mode != NULL && (mode->grad == Py_True || mode->plain == Py_True))
+        return Py_NewRef(mode->grad);
+    return decline(f, args, nargsf, kwnames);
 }
 
 // Whether a class takes no calls over, as far as that is known.

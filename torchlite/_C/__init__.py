@@ -62,7 +62,7 @@ __all__ = [
     "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_enabled",
     "_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack", "_log_api_usage_once",
     "_TorchFunctionState", "_get_torch_function_state", "_set_torch_function_state", "_get_cpu_capability",
-    "_get_privateuse1_backend_name",
+    "_get_privateuse1_backend_name", "_set_conj", "_set_neg",
 ]  # fmt: skip
 
 _is_multithreading_enabled = grad_mode.is_multithreading_enabled
@@ -79,6 +79,20 @@ class DispatchKeySet(frozenset[DispatchKey]):
 
     def __or__(self, other: Any) -> DispatchKeySet:
         return DispatchKeySet(*self, *other)
+
+
+def _set_conj(t: Tensor, conj: bool) -> None:
+    """Say whether a tensor stands for the conjugates of what is in its memory."""
+    if t.is_conj() is not conj:
+        other = t.conj()
+        t.array, t.backend = other.array, other.backend
+
+
+def _set_neg(t: Tensor, neg: bool) -> None:
+    """Say whether a tensor stands for the negatives of what is in its memory."""
+    if t.is_neg() is not neg:
+        other = t._neg_view()
+        t.array, t.backend = other.array, other.backend
 
 
 _VariableFunctionsClass = type(

@@ -200,6 +200,17 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
     return name, overload, *given_to(op.signature, values)
 
 
+# What the forms with `out=` of overloads are called that are not the overload's name with `_out`.
+_OUT = {"default": "out", "dim": "out", "dim_IntList": "IntList_out", "dim_int": "int_out", "int": "int_out"}
+
+
+def out_call(op: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """As `seen`, for the form that writes to a tensor given: the overload, and its arguments but for that."""
+    name, overload, args, kwargs = seen(op, values)
+    arithmetic = op.name in ("add", "copysign", "div", "mul", "sub") and overload in ("Scalar", "Tensor")
+    return overload_named(name, "out" if arithmetic else _OUT.get(overload, f"{overload}_out")), args, kwargs
+
+
 def given_to(signature: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call by position, without defaults at the end, and those by name."""
     args: list[Any] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ops import overload_of
@@ -20,11 +20,11 @@ from ..core.declare import Signature
 from ..core.machine import Tensor, TensorBase, as_class, bump, wrap
 from ..core.machine.overrides import overrides
 from ..core.machine.subclasses import dispatches
-from ..core.state import local, silent
+from ..core.state import handling, local
 from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_default_device
 from ..core.values.cached import cached
 from ..core.values.layout import channels_last_strides
-from .dispatched import factory_call, overload_named, parts_of, seen
+from .dispatched import factory_call, out_call, overload_named, parts_of, seen
 from .handlers import handler_for
 
 __all__ = ["Handed", "Instance", "call_classes", "hand_over", "restored", "types_among"]
@@ -102,6 +102,8 @@ def run_plainly(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return value
         made = value.alias()
         become_plain(made)
+        if made.backend.handed:  # without memory: its form can be worked with
+            made.backend, made.array = value.backend.real.behind(value.array)
         given[id(made)] = made, value
         return made
 
@@ -146,7 +148,7 @@ def call_classes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     state = local.state
     takers = _takers((*args, *kwargs.values()))
     types = tuple(map(type, takers))
-    mode = silent(state.mode)
+    mode = handling(state.mode, state.mode.kernels)
     for taker in takers:
         handler = handler_for(func, taker) or taker.__torch_dispatch__
         result = state.within(mode, handler, func, types, args, kwargs)
@@ -166,10 +168,22 @@ def declined(func: Any, modes: Sequence[Any], types: Sequence[type]) -> TypeErro
     )
 
 
+class Unasked:
+    """What runs operations where neither modes nor classes are asked: they do it themselves."""
+
+    everything = everywhere = False
+
+    def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any]) -> Any:
+        return compute()
+
+
 def hand_over(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Make a call of an overload that instances are among the arguments of: modes are asked first."""
     args, kwargs = restored(tuple(args)), {name: restored(value) for name, value in kwargs.items()}
-    seer = local.state.mode.seer
+    mode = local.state.mode
+    if mode.kernels.__class__ is Unasked:
+        return run_plainly(func, args, kwargs)
+    seer = mode.seer
     return call_classes(func, args, kwargs) if seer is None else seer.call(func, args, kwargs)  # type: ignore[arg-type]
 
 
@@ -203,6 +217,12 @@ class Handed(Backend):
         name, overload, args, kwargs = seen(op, (self_, *values[1:]))
         hand_over(overload_named(f"{name}_", overload), args, kwargs)
         bump(self_)
+
+    def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
+        """The form of an operation that writes to a tensor given."""
+        func, args, kwargs = out_call(op, values)
+        hand_over(func, args, {**kwargs, "out": out})
+        bump(out)
 
     def factory(self, factory: Any, values: Sequence[Any]) -> Any:
         """The call of a function that makes a tensor like one of these."""

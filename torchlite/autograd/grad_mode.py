@@ -227,8 +227,9 @@ class _unsafe_preserve_version_counter(Context):
 
 @quick
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded in this thread."""
-    return local.state.mode.grad
+    """Whether operations are recorded in this thread; in a handler, whether what it stands for is."""
+    mode = local.state.mode
+    return mode.grad or bool(mode.handling)
 
 
 def is_inference_mode_enabled() -> bool:

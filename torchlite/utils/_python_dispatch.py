@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._library.dispatched import factory_call, given_to, overload_named, parts_of, seen
+from .._library.dispatched import factory_call, given_to, out_call, overload_named, parts_of, seen
 from .._library.handlers import handler_for
-from .._library.instances import call_classes, declined, show_memory_of, take_form_of, types_among
+from .._library.instances import Unasked, call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
 from ..core.machine import Tensor
-from ..core.state import Mode, Switch, local, silent
+from ..core.state import Mode, Switch, handling, local
 
 __all__ = [
     "BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode",
@@ -55,6 +55,11 @@ class _Level:
         name, overload, args, kwargs = seen(op, values)
         self.call(overload_named(f"{name}_", overload), args, kwargs)
 
+    def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
+        """The form of an operation that writes to a tensor given."""
+        func, args, kwargs = out_call(op, values)
+        self.call(func, args, {**kwargs, "out": out})
+
     def factory(self, factory: Any, values: Sequence[Any]) -> Any:
         """The call of a function that makes a tensor."""
         name, overload, args, kwargs = factory_call(factory, values)
@@ -74,7 +79,7 @@ class _Level:
         """What the handler makes of a call; what it declines is for those below it."""
         state = local.state
         types = types_among(args, kwargs)
-        below = silent(state.mode).but(kernels=self.below)
+        below = handling(state.mode, self.below)
         handler = handler_for(func, self.mode) or self.mode.__torch_dispatch__
         made = state.within(below, handler, func, types, args, kwargs)
         if made is not NotImplemented:
@@ -150,6 +155,15 @@ class _Without(Switch):
 
     def _inside(self, mode: Mode) -> Mode:
         return mode.but(kernels=None)
+
+
+class _DisableTorchDispatch(Switch):
+    """Inside, neither modes nor the classes of tensors are asked: operations run on what memory there is."""
+
+    switches = ("kernels",)
+
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(kernels=Unasked())
 
 
 @contextmanager

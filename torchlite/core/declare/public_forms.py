@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
+from ..machine.operands import tensors_in
 from ..machine.out_dtypes import BEFORE_DIMS, KEEPS_DTYPE, check_out_dtype
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
@@ -15,7 +16,7 @@ from ..machine.plan import planned
 from ..machine.tensor import Tensor
 from ..machine.tensor_parts import TensorBase
 from ..machine.write import into
-from ..state import local
+from ..state import is_watched, local
 from ..values import dt
 from .in_place import InPlace, InPlaceForm
 from .schema import Signature
@@ -33,6 +34,13 @@ def left_to_other(call: Callable[..., Any]) -> Callable[..., Any]:
             return NotImplemented
 
     return call_or_leave
+
+
+def _told_of_write(out: Any, values: Sequence[Any]) -> Any:
+    """Who is told of a write to a tensor given, if anybody: a dispatch mode, or the classes of tensors."""
+    if is_watched():
+        return local.state.mode.seer
+    return next((t.backend.real for v in (out, *values) for t in tensors_in(v) if t.backend.handed), None)
 
 
 class PublicForms(InPlace):
@@ -55,6 +63,10 @@ class PublicForms(InPlace):
             refuse_history(self.signature.name, out, values)
         if self.check_out is not None:
             self.check_out(out, values)
+        told = _told_of_write(out, values) if isinstance(out, TensorBase) else None
+        if told is not None:
+            told.out(self, out, values)
+            return out
         return self.into(out, values)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:

@@ -89,10 +89,10 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The `repr` of a tensor; `tensor_contents` stands in for the text of its elements."""
     if t.backend.layout is not strided and not t.backend.home.level:
         return _sparse_str(t)
-    if not t.backend.strided:
+    if not (t.backend.strided or t.backend.handed):
         return t.backend.shown(t.array)
     # Only subclasses that users define go by their own name.
-    own = type(t).__module__.partition(".")[0] in ("torchlite", "torch")
+    own = type(t).__module__.partition(".")[0] in ("torchlite", "torch") and not t.backend.handed
     prefix = "tensor(" if own else f"{type(t).__name__}("
     text = prefix + (_contents(t, len(prefix)) if tensor_contents is None else tensor_contents)
     text = _completed(text, _suffixes(t), len(prefix))

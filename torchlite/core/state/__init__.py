@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 from .context import Context, Holding, HoldingItems, SetAtOnce, Switch, leaving
-from .mode import GRAD, NO_GRAD, Mode, State, is_watched, left, local, silent, while_transforming, with_grad
+from .mode import GRAD, NO_GRAD, Mode, State, handling, is_watched, left, local, silent, while_transforming, with_grad

@@ -23,7 +23,7 @@ class Mode(ModeParts):
     """One combination of switches."""
 
     __slots__ = (
-        "anomaly", "autocast", "forward", "functions", "inference", "kernels", "levels", "marks", "moving",
+        "anomaly", "autocast", "forward", "functions", "handling", "inference", "kernels", "levels", "marks", "moving",
         "profiler", "records", "saved_hooks", "seer", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
@@ -41,6 +41,7 @@ class Mode(ModeParts):
         profiler: Any = None,
         transforms: bool = False,
         autocast: Any = None,
+        handling: bool | None = None,
     ) -> None:
         self.grad = grad  # operations are recorded
         self.inference = inference
@@ -55,11 +56,12 @@ class Mode(ModeParts):
         self.seer = kernels if kernels is not None and kernels.everything else None  # views and writes are its, too
         self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
         self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
+        self.handling = handling  # in a handler of operations: whether there was to be a history of what it stands for
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over
         self.marks = inference or transforms  # new tensors are told apart from those made elsewhere
         self.records = grad or bool(self.moving)  # results get a history, or tangents
         rare = (inference, functions, saved_hooks, anomaly, levels, kernels, profiler, autocast)
-        usual = not any(rare) and subclasses and forward
+        usual = not any(rare) and subclasses and forward and handling is None
         self.plain = usual and not transforms
         # The plain mode in which transforms run what they make of tensors of a device.
         self.beneath: Mode | None = (GRAD if grad else NO_GRAD) if usual and transforms else None
@@ -85,6 +87,8 @@ know(mode_without_grad=NO_GRAD)
 def with_grad(mode: Mode, enabled: bool) -> Mode:
     if mode.plain:
         return GRAD if enabled else NO_GRAD
+    if mode.handling is not None and not enabled:
+        return mode.but(grad=False, handling=False)
     if mode.grad is enabled or mode.inference:  # in which nothing is recorded
         return mode
     toggled = mode.toggled
@@ -112,6 +116,11 @@ def is_watched() -> bool:
 def silent(mode: Mode) -> Mode:
     """The mode in which results get neither a history nor tangents."""
     return mode.but(grad=False, levels=()) if mode.levels else with_grad(mode, False)
+
+
+def handling(mode: Mode, kernels: Any) -> Mode:
+    """The mode in which a handler stands for an operation, which has the history; `kernels` are asked beneath it."""
+    return mode.but(grad=False, levels=(), kernels=kernels, handling=mode.grad or bool(mode.handling))
 
 
 def left(outer: Mode, inner: Mode) -> Mode:

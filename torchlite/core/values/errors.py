@@ -95,7 +95,7 @@ def different_devices(a: device, b: device) -> RuntimeError:
 def no_room(shape: Sequence[int], itemsize: int) -> RuntimeError:
     """The error for an array that memory, counting in 64 bits, or the number of dimensions, has no room for."""
     if len(shape) > 64:
-        return RuntimeError(f"tensors have at most 64 dimensions here, but got {len(shape)}")
+        return RuntimeError("only tensors with up to 64 dims are supported")
     if math.prod([max(n, 1) for n in shape]) * itemsize >= 1 << 63:
         return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return RuntimeError(

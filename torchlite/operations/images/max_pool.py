@@ -41,9 +41,6 @@ def count_windows(size: Ints, window: Ints, stride: Ints, padding: Ints, dilatio
     """All there is to say about the windows, once it is known to make sense."""
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    if min(stride) < 0:
-        shown = " ".join([f"d{name}: {n}" for name, n in zip("THW"[3 - len(stride) :], stride)])
-        raise RuntimeError(f"stride should be greater than zero, but got {shown}")
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     for p, k, d in zip(padding, window, dilation):
@@ -52,6 +49,10 @@ def count_windows(size: Ints, window: Ints, stride: Ints, padding: Ints, dilatio
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                 f"dilation={d}"
             )
+    for name, numbers, axis in (("stride", stride, "d"), ("dilation", dilation, "dilation")):
+        if min(numbers) <= 0:
+            said = " ".join([f"{axis}{letter}: {n}" for letter, n in zip("THW"[3 - len(numbers) :], numbers)])
+            raise RuntimeError(f"{name} should be greater than zero, but got {said}")
     count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
     return count, window, stride, padding, dilation
 
@@ -145,7 +146,7 @@ def _check_3d(self: Tensor) -> None:
             )
 
 
-def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
+def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool, with_places: bool) -> None:
     shape = self.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError(
@@ -158,6 +159,8 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
                 f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size "
                 f"{len(numbers)}"
             )
+    if with_places:  # which are found in two dimensions
+        return
     window, stride, padding, dilation = [numbers[0] for numbers in given.values()]
     for name, number in (("kernel_size", window), ("stride", stride)):
         if number <= 0:
@@ -191,9 +194,6 @@ def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) ->
         window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
         check(self)
         shape = self.array.shape
-        if 0 not in stride and min(dilation) <= 0:
-            said = " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[3 - dims :], dilation))
-            raise RuntimeError(f"dilation should be greater than zero, but got {said}")
         count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
         check_count(shape[len(shape) - dims - 1 :], count)
         check_dtype(name, self)
@@ -270,7 +270,7 @@ def _as_row(pool: Any) -> Any:
         given = {
             "kernel_size": kernel_size, "stride": stride or kernel_size, "padding": padding, "dilation": dilation
         }  # fmt: skip
-        _check_1d(self, given, ceil_mode)
+        _check_1d(self, given, ceil_mode, pool is not max_pool2d)
         if pool is max_pool2d and self.dtype not in dt.FLOATS:
             raise errors.not_implemented_for("max_pool1d_impl", self.dtype)
         window, stride, padding, dilation = given.values()

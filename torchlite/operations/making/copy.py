@@ -84,6 +84,12 @@ clone = LaidOp(
 publish(clone)
 
 
+@published("_lazy_clone(Tensor self)")
+def _lazy_clone(input: Tensor) -> Tensor:
+    """A copy, which is made at once."""
+    return clone.apply(input, None)
+
+
 def _to_dtype(op: Op, values: Any, backend: Backend) -> Any:
     return [values[0].array, values[1].numpy, values[2]], values[1]
 

@@ -66,6 +66,7 @@ gather = Picking(
     linear=True,
     batch=LEADING,
     shows="dim sparse_grad",
+    over="index",
 )
 publish(gather)
 

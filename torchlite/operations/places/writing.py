@@ -29,6 +29,7 @@ class Picking(Op):
     """An op by indices: its `out=` is of the result's dtype, and its memory is not read from."""
 
     gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
+    over: str | None = None  # an operand that is read before its memory is written to
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if not isinstance(out, TensorBase):
@@ -36,9 +37,10 @@ class Picking(Op):
         wanted = self.gives or values[0].dtype
         check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
         check_no_overlap(out)
+        over = None if self.over is None else values[self.signature.by_name[self.over]]
         for value in values:
             for other in tensors_in(value):
-                if other is not out or not isinstance(self, Writing):
+                if other is not out or not (isinstance(self, Writing) or other is over):
                     check_apart(out, other, whole=True)
         return super().into(out, values)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, describe, publish, publish_python, published
@@ -15,7 +16,7 @@ from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
 from ...core.machine.write import bump
 from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
-from ...core.state import local
+from ...core.state import local, silent
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
 from ...core.values.errors import forward_not_implemented
@@ -57,8 +58,8 @@ class InPlaceView(Op):
         backend = target.backend.real
         shown = target.alias()
         try:
-            if seer is not None:
-                shown.array = self.shown_by(seer, target, values)
+            if seer is not None or backend.handed:
+                shown.array = self.shown_by(functools.partial(seer or backend.run, self), target, values)
             elif backend.level:
                 shown.array = viewed.apply(shown, *arguments).array
             else:
@@ -90,11 +91,11 @@ class InPlaceView(Op):
         return target
 
 
-    def shown_by(self, seer: Any, target: Tensor, values: Sequence[Any]) -> Any:
-        """What a mode's handler makes the target show, which still shows what it did."""
+    def shown_by(self, run: Callable[..., Any], target: Tensor, values: Sequence[Any]) -> Any:
+        """What a handler makes the target show, which still shows what it did."""
         array = target.array
         try:
-            seer(self, values)
+            local.state.within(silent(local.state.mode), run, values)
             return target.array
         finally:
             target.array = array
@@ -236,6 +237,9 @@ def _in_storage(source: Any, d: dt.dtype) -> Tensor:
 def _set_tensor(self: Tensor, source: Any) -> Tensor:
     """Show the memory of `source`, a tensor or a storage, as it does."""
     source = _in_storage(source, self.dtype)
+    if self.backend.handed:
+        self.array.form = source.array
+        return self
     return _set_geometry(self, source, 0, source.array.shape, source.stride())
 
 

@@ -68,7 +68,16 @@ for _view in (
 
 
 def _narrow(backend: Backend, array: Array, dim: int, start: int, length: int) -> Any:
-    start = check_narrow(array.shape, dim, start, length)
+    size = array.shape
+    if dim >= len(size) > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    if length < 0 < len(size):  # which is found out last
+        start = check_narrow(size, dim, start, 0)
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size[dim]}).")
+    start = check_narrow(size, dim, start, length)
     return backend.copy(slice_.kernel(backend, array, dim, start, start + length, 1), "C")  # type: ignore[misc, operator]
 
 

@@ -34,12 +34,14 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """Each tensor cut into so many chunks, with zeros to make them alike; the first chunks in the first row, and on."""
     _require(num_chunks >= 1, "positive num_chunks")
     _require(bool(tensors), "a non-empty input tensor list")
+    if any(t.dim() != tensors[0].dim() for t in tensors):
+        _require(dim >= 0, "non-negative dim when input tensors have different ndims")
+        _require(all(t.dim() > dim for t in tensors), "dim < ndim for all input tensors")
     dim = wrap_dim(dim, tensors[0].dim())
     rows = []
     for t in tensors:
         _require(bool(t.numel()), "non-empty tensor")
         _require(t.dtype is tensors[0].dtype, "all input tensors with the same dtype")
-        _require(t.dim() > dim, "dim < ndim for all tensors")
         before = t.shape[:dim]
         _require(before == tensors[0].shape[:dim], "same sizes of 0,...,dim-1 dimensions for all tensors")
         missing = -t.shape[dim] % num_chunks

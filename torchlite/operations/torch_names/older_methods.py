@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...core.declare import function, method
+from ...core.declare import function, method, publish_python
 from ...core.machine import Tensor
 from ...core.memory import STORAGES, storage_name
-from ...core.values import warn
+from ...core.values import dt, warn
 from ...core.values.layout import sparse_coo
 
 
@@ -17,6 +17,17 @@ from ...core.values.layout import sparse_coo
 def is_nonzero(self: Tensor) -> bool:
     """Whether the one element is not zero."""
     return bool(self)
+
+
+def _cast_to(name: str) -> None:
+    """The function that converts to the dtype that storages of this name hold."""
+    d = getattr(dt, {"Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16",
+                     "Int": "int32", "Long": "int64", "Short": "int16"}[name])  # fmt: skip
+    publish_python(f"_cast_{name}(Tensor self, bool non_blocking=False)", lambda self, _: self.to(d), method=False)
+
+
+for _name in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+    _cast_to(_name)
 
 
 @method("dim_order")
