@@ -38,7 +38,12 @@ m @ m; m @ h[:2]; h.dot(k); torch.vdot(h, k); torch.outer(h, k); torch.bmm(m[Non
 m.trace(); m.tril(); h.flip(0); h.roll(1); torch.cat([h, k]); torch.cat([h, z]); torch.stack([h, k]); h.repeat(2)
 h[torch.tensor([0, 2])]; h[h.abs() > 1]; h.index_select(0, torch.tensor([1])); h.gather(0, torch.tensor([1]))
 h.index_add(0, torch.tensor([1]), k[:1]); h.masked_fill(h.abs() > 1, 0); torch.where(h.abs() > 1, h, k)
-h.take(torch.tensor([0]))
+h.take(torch.tensor([0])); h.take(torch.tensor([], dtype=torch.int64))
+h.put(torch.tensor([], dtype=torch.int64), h[:0])
+h.gather(0, torch.tensor([], dtype=torch.int64)); h[0].cumsum(0); h[0].cumprod(0); m.flip(0); m.flip(1); h[:1].flip(0)
+h[0].flip(0); h.flip(()); h.dist(k); h.dist(k, 1); m.dist(h[:2], float('inf'))
+torch.logspace(0, 1, 1, dtype=torch.chalf)
+torch.linspace(0, 1, 1, dtype=torch.complex32); torch.linspace(0, 1, 0, dtype=torch.complex32)
 h.clone().fill_(1 + 1j); h.clone().copy_(z); z.clone().copy_(h); h.clone().add_(k); h.clone().mul_(2); h.addcmul(h, k)
 h.addcdiv(h, k); h.lerp(k, 0.5); torch.fft.fft(h); torch.linalg.inv(m); torch.linalg.svd(m); h.diff(); torch.kron(h, k)
 nn.functional.conv1d(h[None, None], k[None, None]); nn.functional.pad(h, (1, 1)); nn.functional.linear(m, m)
@@ -124,3 +129,26 @@ def test_a_module_keeps_complex32() -> None:
     layer = torchlite.nn.Linear(2, 2).to(torchlite.complex32)
     assert {p.dtype for p in layer.parameters()} == {torchlite.complex32}
     assert importlib.import_module("torchlite").chalf is torchlite.complex32
+
+
+MAKING = (
+    "torch.zeros(2, dtype=torch.chalf)", "torch.empty_like(z, dtype=torch.chalf)", "z.chalf()", "z.to(torch.complex32)",
+    "torch.tensor([1j], dtype=torch.complex32)", "torch.complex(torch.ones(2).half(), torch.ones(2).half())",
+    "torch.rand(2, dtype=torch.complex32)", "torch.ones(2).half()", "torch.view_as_complex(torch.ones(2, 2).half())",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("making", MAKING)
+def test_it_is_told_that_few_functions_take_it(real: Any, making: str) -> None:
+    def told_of(torch: Any) -> list[str]:
+        before = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                eval(making, {"torch": torch, "z": torch.ones(2, dtype=torch.complex64)})
+        finally:
+            torch.set_warn_always(before)
+        return [str(w.message).partition(" (Triggered")[0] for w in caught]
+
+    assert told_of(torchlite) == told_of(real)

@@ -25,7 +25,7 @@ from ..core.values.device import (
     register_backend,
     register_on_demand,
 )
-from ..core.values.errors import missing_kernel, warn
+from ..core.values.errors import missing_kernel, tell_of_half_complex, warn
 from ..core.values.layout import NAMES, contiguous_strides
 from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
@@ -216,6 +216,8 @@ class Backend:
 
 def cast_array(array: arrays.Array, to: np.dtype) -> Any:
     """Convert as C does; a complex number loses its imaginary part."""
+    if to.kind == "W":
+        tell_of_half_complex()
     if array.dtype.kind == "W" and to.kind != "W":  # complex32, of which ml_dtypes knows real parts and zeros otherwise
         array = array.astype("complex64")
     if array.dtype.kind == "c" and to.kind not in "cbW":

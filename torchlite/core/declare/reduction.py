@@ -81,7 +81,7 @@ class Along(Op):
         if error is not None and (t.array.size or not isinstance(error, NotImplementedError)):
             raise error
         if t.array.size:  # without elements, no kernel runs, nor is one missing
-            refuse_half_complex(self.name, asked or d)
+            refuse_half_complex(self.name, asked or d, values)
         if asked is not None:
             d = asked
         elif d.category < dt.FLOAT and self.integers != "keep":

@@ -52,6 +52,11 @@ def warn_once(message: str, about: str = "") -> None:
         warn(message)
 
 
+def tell_of_half_complex() -> None:
+    """Where a tensor of complex32 is made, the first time."""
+    warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
+
+
 def missing_kernel(op: str, where: device) -> NotImplementedError:
     return NotImplementedError(f"torchlite has no kernel for '{op}' on device '{where}'")
 

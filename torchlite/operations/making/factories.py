@@ -342,7 +342,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
     elif complex_ and not d.is_complex:
         inferred = dt.default_complex().cname
         raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
-    elif d in (dt.bool_, dt.complex32):
+    elif d in (dt.bool_, dt.complex32) and steps > 1:
         raise not_implemented_for(f"{name}_cpu", d)
     start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
     return start, end, d

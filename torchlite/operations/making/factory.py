@@ -23,7 +23,8 @@ from ...core.machine import (
 )
 from ...core.native import native
 from ...core.state import local
-from ...core.values import CPU, get_default_device, out_of_memory, strided, warn
+from ...core.values import CPU, dt, get_default_device, out_of_memory, strided, warn
+from ...core.values.errors import tell_of_half_complex
 from ...core.values.layout import COMPRESSED
 
 _OPTIONS = (
@@ -159,7 +160,8 @@ class Factory:
     def remember(self, form: Any, values: Sequence[Any]) -> None:
         """Keep what a plain call hands to the function, unless more is to be done with its result."""
         d, _, where, _, requires_grad, out = values[self.own :]
-        if requires_grad or out is not None or self.laid(values, values[self.own + 1]) is not strided:
+        rare = requires_grad or out is not None or dt.complex32 in (d, self.like and values[0].dtype)
+        if rare or self.laid(values, values[self.own + 1]) is not strided:
             return
         if len(self.known) >= _MOST:
             self.known.clear()
@@ -180,6 +182,8 @@ class Factory:
         if told is not None:
             return told.factory(self, values)
         d, backend = self.options(own, d, where)
+        if d is dt.complex32:
+            tell_of_half_complex()
         pinned = pinned and backend.values  # else there is no memory to pin
         if pinned:
             refuse_pinned()

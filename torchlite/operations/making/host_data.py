@@ -14,6 +14,7 @@ from ...core.memory import lend
 from ...core.native import quick
 from ...core.state import local
 from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
+from ...core.values.errors import tell_of_half_complex
 from .copy import clone, convert
 from .factory import lifted, refuse_compressed, refuse_pinned
 
@@ -149,6 +150,8 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
     """A fresh NumPy array of `data`, and the dtype it stands for."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if d is dt.complex32:
+        tell_of_half_complex()
     if isinstance(data, np.ndarray):
         own = _own_dtype(data)
         d = d or own

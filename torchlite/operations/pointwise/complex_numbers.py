@@ -10,6 +10,7 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
+from ...core.values.errors import tell_of_half_complex
 from ..making.copy import clone
 from ..shapes.slicing import select
 from .selection import where
@@ -213,7 +214,10 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
 
 
 def _join(xp: Namespace, real: Any, imag: Any) -> Any:
-    made = xp.empty_like(xp.add(real, imag), dtype=dt.of_numpy(real.dtype).to_complex().numpy)
+    d = dt.of_numpy(real.dtype).to_complex()
+    if d is dt.complex32:
+        tell_of_half_complex()
+    made = xp.empty_like(xp.add(real, imag), dtype=d.numpy)
     parts = _view_as_real(xp, made)
     parts[..., 0], parts[..., 1] = real, imag
     return made

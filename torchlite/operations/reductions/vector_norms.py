@@ -205,7 +205,10 @@ def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
 
 def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Any:
     difference = a - b
-    return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(difference.real.dtype)
+    real = dt.of_numpy(difference.dtype).to_real().numpy
+    if difference.dtype.kind == "W":
+        difference = difference.astype(xp.complex64)
+    return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(real)
 
 
 def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:

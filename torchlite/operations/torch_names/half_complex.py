@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.declare import Elementwise
 from ...core.declare.reduction import Along
-from ...core.machine.half_complex import computed_wide, no_kernel
+from ...core.machine.half_complex import computed_wide, idle, no_kernel
 from ...core.machine.registry import registry
 
 # The ops on elements and along dimensions that take it.
@@ -16,7 +16,7 @@ _TAKEN = """
 """
 # Of all others, what does not take it: whose kernels are named like the ops, or with an ending, or otherwise.
 _NAMED_ALIKE = """
-    baddbmm bmm dist dot exp2 masked_scatter max_unpool2d max_unpool3d nan_to_num pixel_shuffle pixel_unshuffle
+    baddbmm bmm dot exp2 masked_scatter max_unpool2d max_unpool3d nan_to_num pixel_shuffle pixel_unshuffle
     channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
     replication_pad3d trace vdot
 """
@@ -58,4 +58,9 @@ for _name, _op in registry.items():
 no_kernel.update({name: name for name in _NAMED_ALIKE.split()})
 no_kernel.update({name: name + ending for ending, names in _ENDINGS.items() for name in names.split()})
 no_kernel.update({name: kernel for kernel, names in _OTHERWISE.items() for name in names.split()})
+# What moves no elements, or only rows of them, needs no kernel.
+idle.update(dict.fromkeys(("gather", "scatter.src", "scatter.value"), lambda self, dim, index, *_: not index.numel()))
+idle.update(dict.fromkeys(("put", "take"), lambda self, index, *_: not index.numel()))
+idle.update(dict.fromkeys(("cumprod", "cumsum"), lambda self, *_: not self.dim()))
+idle["flip"] = lambda self, dims: not any(self.shape[d] > 1 for d in dims if self.dim() - 1 in (d, d + self.dim()))
 computed_wide.update(("convolution", "convolution_backward", "index_add"))
