@@ -171,9 +171,17 @@ static PyArrayObject *state_gradient(const Recurrence *r, PyArrayObject *given)
     return given ? copied(given) : (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
 }
 
-// The gradients from those of the gates' sums: of input, states, weights and biases.
+// What the GRU's gates got from the state, in place of what they got from the input.
+static void turn_to_state(const Recurrence *r, float *rows, const float *gates)
+{
+    const N n = r->size;
+    for (N i = 0; i < r->length * r->batch; i++, rows += 3 * n, gates += 3 * n)
+        for (N k = 0; k < n; k++) rows[2 * n + k] *= gates[k];
+}
+
+// The gradients from those of the gates' sums, which it may change: of input, states, weights and biases.
 static PyObject *gather_gradients(const Recurrence *r, PyArrayObject *x, PyArrayObject *w_ih, PyArrayObject *rows,
-                                  PyArrayObject *of_state, PyArrayObject *before, PyArrayObject *to_h,
+                                  PyArrayObject *gates, PyArrayObject *before, PyArrayObject *to_h,
                                   PyArrayObject *to_c, const int *needs)
 {
     npy_intp flat[2] = {r->length * r->batch, r->features};
@@ -191,12 +199,15 @@ static PyObject *gather_gradients(const Recurrence *r, PyArrayObject *x, PyArray
         Py_NewRef(needs[1] ? (PyObject *)to_h : Py_None),
         Py_NewRef(needs[2] && to_c ? (PyObject *)to_c : Py_None),
         input ? product_of(needs[3], rows, 1, input) : NULL,
-        product_of(needs[4], of_state, 1, before),
+        NULL,
         sum_of_rows(needs[5], rows),
-        sum_of_rows(needs[6], of_state),
+        NULL,
         Py_NewRef(Py_None),
     };
     Py_XDECREF(input);
+    if (r->gates == 3) turn_to_state(r, data_of(rows), data_of(gates));
+    parts[4] = product_of(needs[4], rows, 1, before);
+    parts[6] = sum_of_rows(needs[6], rows);
     PyObject *made = PyTuple_New(8);
     for (int i = 0; i < 8; i++) {
         if (made && parts[i]) PyTuple_SET_ITEM(made, i, parts[i]);
@@ -224,23 +235,22 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
     if (optional(a[0], 3, shape, &g) && optional(a[1], 2, shape + 1, &g_h) && optional(a[2], 2, shape + 1, &g_c)) {
         PyArrayObject *to_h = state_gradient(&r, g_h), *to_c = lstm ? state_gradient(&r, g_c) : NULL;
         PyArrayObject *rows = matrix(steps, width), *before = matrix(steps, n);
-        PyArrayObject *of_state = r.gates == 3 ? matrix(steps, width) : (PyArrayObject *)Py_XNewRef(rows);
-        float *memory = PyMem_Malloc((size_t)(width * n + (steps * n) * lstm + SLACK + BLOCK * (n + SLACK + width)) * sizeof(float));
-        if (to_h && (to_c || !lstm) && rows && before && of_state && memory) {
+        float *memory = PyMem_Malloc((size_t)(width * n + (steps * n) * lstm + SLACK + BLOCK * (n + SLACK + 2 * width)) * sizeof(float));
+        if (to_h && (to_c || !lstm) && rows && before && memory) {
             float *w = memory, *cells = w + width * n + SLACK, *left = cells + steps * n * lstm;
             memcpy(w, PyArray_DATA((PyArrayObject *)a[7]), width * n * sizeof *w);
             begun_with(&r, h, hidden, n, data_of(before));
             if (lstm) begun_with(&r, (PyArrayObject *)a[5], more, 2 * n, cells);
             WORK(steps * width * n, loops->recurrent_slope(&r, data_or_null(g), w, data_of(gates), data_of(hidden),
                                                            data_of(more), lstm ? cells : data_of(before), data_of(to_h),
-                                                           data_or_null(to_c), data_of(rows), data_of(of_state), left));
-            made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, of_state, before, to_h, to_c, needs);
+                                                           data_or_null(to_c), data_of(rows), left));
+            made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, gates, before, to_h, to_c, needs);
         } else if (!memory) {
             PyErr_NoMemory();
         }
         PyMem_Free(memory);
-        PyArrayObject *all[] = {to_h, to_c, rows, before, of_state};
-        for (int i = 0; i < 5; i++) Py_XDECREF(all[i]);
+        PyArrayObject *all[] = {to_h, to_c, rows, before};
+        for (int i = 0; i < 4; i++) Py_XDECREF(all[i]);
     }
     Py_XDECREF(g);
     Py_XDECREF(g_h);

@@ -92,7 +92,7 @@ typedef ptrdiff_t N;
                   const float *of_state, const float *bias, float *gates, float *hidden, float *more, float *room)) \
     X(recurrent_slope, (const Recurrence *r, const float *g, const float *w, const float *gates, const float *hidden, \
                         const float *more, const float *before, float *to_h, float *to_c, float *rows, \
-                        float *of_state, float *room)) \
+                        float *room)) \
     /* attention.c */ \
     X(attention, (const Attention *s, const float *q, const float *k, const float *v, const float *mask, \
                   const uint8_t *seen, float *y, float *kept, float *room)) \

@@ -131,15 +131,15 @@ APART void elman_back(const float *restrict y, float *restrict to_h, float *rest
     }
 }
 
-// `rows` and `of_state` (of the GRU; else the same) become the gradients of what gates got from input and state. to_h and
-// to_c are those of the last states, and then of the first. `w` is (gates, size), with numbers to read after it; `before`
-// is what each step began with: hidden states, or the LSTM's cells. g may be NULL.
+// `rows` become the gradients of what gates got from the input; the state gets the same, but for what the GRU's candidate
+// does. to_h and to_c are those of the last states, and then of the first. `w` is (gates, size), with numbers to read after
+// it; `before` is what each step began with: hidden states, or the LSTM's cells. g may be NULL.
 void IN_ISA(recurrent_slope)(const Recurrence *r, const float *g, const float *w, const float *gates,
                              const float *hidden, const float *more, const float *before, float *to_h, float *to_c,
-                             float *rows, float *of_state, float *room)
+                             float *rows, float *room)
 {
     N n = r->size, width = r->gates * n, apart = n + ROOM;
-    float *sums = room, *columns = sums + OUT * apart;
+    float *sums = room, *columns = sums + OUT * apart, *of_state = columns + OUT * width;
     for (N step = 0; step < r->length; step++) {
         N t = r->reverse ? step : r->length - 1 - step;
         for (N b = 0; b < r->batch;) {
@@ -154,12 +154,12 @@ void IN_ISA(recurrent_slope)(const Recurrence *r, const float *g, const float *w
                               rows + at * width, n);
                 else if (r->cell == GRU)
                     gru_back(gates + at * width, more + at * n, before + at * n, back, rows + at * width,
-                             of_state + at * width, n);
+                             of_state + k * width, n);
                 else
                     elman_back(hidden + at * n, back, rows + at * width, n, r->cell == ELMAN_RELU);
                 memcpy(sums + k * apart, back, n * sizeof *sums);
             }
-            const float *given = (r->cell == GRU ? of_state : rows) + first * width;
+            const float *given = r->cell == GRU ? of_state : rows + first * width;
             add_product(given, width, w, n, sums, apart, block, columns);
             for (int k = 0; k < block; k++, b++) memcpy(to_h + b * n, sums + k * apart, n * sizeof *to_h);
         }
