@@ -7,13 +7,13 @@
 
 INLINE float gelu_of(float x)
 {
-    float beyond = quick_exp_of(-0.5f * x * x) * tail_of(fabsf(x));
+    float beyond = bell_of(x) * tail_of(fabsf(x));
     return x * (x < 0 ? beyond : 1.0f - beyond);
 }
 
 INLINE float gelu_slope_of(float x)
 {
-    float bell = quick_exp_of(-0.5f * x * x), beyond = bell * tail_of(fabsf(x));
+    float bell = bell_of(x), beyond = bell * tail_of(fabsf(x));
     return (x < 0 ? beyond : 1.0f - beyond) + x * bell * DENSITY;
 }
 
