@@ -73,12 +73,6 @@ int same_shape(PyArrayObject *a, PyArrayObject *b)
     return ndim == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), ndim * sizeof(npy_intp)) == 0;
 }
 
-int is_tail(PyArrayObject *row, PyArrayObject *whole)
-{
-    const int ndim = PyArray_NDIM(row), lead = PyArray_NDIM(whole) - ndim;
-    return lead >= 0 && memcmp(PyArray_DIMS(row), PyArray_DIMS(whole) + lead, ndim * sizeof(npy_intp)) == 0;
-}
-
 // ---- loops
 
 int find_loops(PyObject *kernel, Loop *loops)
@@ -137,14 +131,70 @@ void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out)
     run_loop(loop, args, 2, PyArray_SIZE(x), steps, x, NULL);
 }
 
-void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out)
+int broadcast(PyArrayObject *x, PyArrayObject *y, npy_intp *dims, Broadcast *to)
 {
-    const npy_intp steps[] = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(y), PyArray_ITEMSIZE(out)};
-    const npy_intp size = PyArray_SIZE(x), count = PyArray_SIZE(y);
-    for (npy_intp i = 0; count && i < size; i += count) {  // once for every row that is as long as y
-        char *args[] = {PyArray_BYTES(x) + i * steps[0], PyArray_BYTES(y), PyArray_BYTES(out) + i * steps[2]};
-        run_loop(loop, args, 3, count, steps, x, y);
+    const int ndim = PyArray_NDIM(x) > PyArray_NDIM(y) ? PyArray_NDIM(x) : PyArray_NDIM(y);
+    npy_intp of_x = PyArray_ITEMSIZE(x), of_y = PyArray_ITEMSIZE(y);
+    int group = GROUPS, before = 0;
+    *to = (Broadcast){{1, 1, 1}, {0}, {0}};
+    for (int d = ndim - 1; d >= 0; d--) {
+        const int at = d - ndim + PyArray_NDIM(x), place = d - ndim + PyArray_NDIM(y);
+        const npy_intp n = at < 0 ? 1 : PyArray_DIM(x, at), m = place < 0 ? 1 : PyArray_DIM(y, place);
+        dims[d] = n == 1 ? m : n;
+        if (dims[d] == 0 || (n != m && n != 1 && m != 1))
+            return -1;
+        const int goes = (n > 1) + 2 * (m > 1);  // which of the two goes on along this dimension
+        if (goes && goes != before) {
+            if (group-- == 0)
+                return -1;
+            to->x[group] = n > 1 ? of_x : 0;
+            to->y[group] = m > 1 ? of_y : 0;
+        }
+        if (goes)
+            to->count[group] *= dims[d];
+        before = goes ? goes : before;
+        of_x *= n;
+        of_y *= m;
     }
+    return ndim;
+}
+
+typedef struct { const Loop *loop; const Broadcast *form; char *x, *y, *out; npy_intp item; } Rows;
+
+static void rows_share(void *work, ptrdiff_t from, ptrdiff_t to)
+{
+    const Rows *rows = work;
+    const Broadcast *form = rows->form;
+    const npy_intp steps[] = {form->x[GROUPS - 1], form->y[GROUPS - 1], rows->item}, *count = &form->count[GROUPS - 1];
+    for (ptrdiff_t i = from; i < to; i++) {
+        const npy_intp first = i / form->count[1], second = i % form->count[1];
+        char *args[] = {rows->x + first * form->x[0] + second * form->x[1],
+                        rows->y + first * form->y[0] + second * form->y[1], rows->out + i * *count * rows->item};
+        rows->loop->run(args, count, steps, rows->loop->data);
+    }
+}
+
+void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, const Broadcast *form, PyArrayObject *out)
+{
+    const npy_intp size = PyArray_SIZE(out), count = form->count[0] * form->count[1];
+    if (count == 1) {
+        char *args[] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(out)};
+        const npy_intp steps[] = {form->x[GROUPS - 1], form->y[GROUPS - 1], PyArray_ITEMSIZE(out)};
+        run_loop(loop, args, 3, size, steps, x, y);
+        return;
+    }
+    Rows rows = {loop, form, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(out), PyArray_ITEMSIZE(out)};
+    if (size < LONG) {
+        rows_share(&rows, 0, count);
+        return;
+    }
+    Py_INCREF(x);
+    Py_INCREF(y);
+    Py_BEGIN_ALLOW_THREADS
+    in_shares(rows_share, &rows, count, THREADS_FROM / 2 / form->count[GROUPS - 1] + 1);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(x);
+    Py_DECREF(y);
 }
 
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out)

@@ -166,15 +166,22 @@ static PyObject *call_product(PyObject *f, PyObject *const *args, size_t nargsf,
     return result;
 }
 
-// The second operand: a number, or a tensor `b` of the first one's dtype that is shaped as it or as its last dimensions.
+// The second operand: a number, or a tensor `b` of the first one's dtype.
 static inline int second_operand(const Call *call, Tensor *a, PyObject *value, Tensor **b, Number *number)
 {
     if (is_number(value))
         return call->numbers && as_element(value, slot_of(a->dtype), number);
-    if ((*b = host_tensor(value)) == NULL || (*b)->dtype != a->dtype)
-        return 0;
-    PyArrayObject *x = (PyArrayObject *)a->array, *y = (PyArrayObject *)(*b)->array;
-    return same_shape(x, y) || (PyArray_NDIM(y) != 0 && is_tail(y, x));
+    return (*b = host_tensor(value)) != NULL && (*b)->dtype == a->dtype;
+}
+
+// How two operands go on together. The dimensions of the result, -1 where that is not for C.
+static inline int go_together(PyArrayObject *x, PyArrayObject *y, npy_intp *dims, Broadcast *form)
+{
+    if (!same_shape(x, y))
+        return PyArray_NDIM(x) && PyArray_NDIM(y) ? broadcast(x, y, dims, form) : -1;
+    *form = (Broadcast){{1, 1, PyArray_SIZE(x)}, {0, 0, PyArray_ITEMSIZE(x)}, {0, 0, PyArray_ITEMSIZE(y)}};
+    memcpy(dims, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *dims);
+    return PyArray_NDIM(x);
 }
 
 // A tensor all of whose elements are one in memory, as the gradient of a sum is; NULL for anything else.
@@ -222,6 +229,9 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     const Loop *loop;
     PyArrayObject *made;
     Number number;
+    Broadcast form;
+    npy_intp dims[NPY_MAXDIMS];
+    int ndim = -1;
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL)
         return decline(f, args, nargsf, kwnames);
     if (call->bound < 0 && call->product)
@@ -229,20 +239,25 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     PyArrayObject *x, *y = NULL;
     if ((a = host_tensor(args[0])) == NULL && is_number(args[1]))
         a = spread_tensor(args[0]);
-    if (a == NULL || (loop = loop_for(call, a)) == NULL ||
-        !second_operand(call, a, args[1], &b, &number)) {
+    const int fine = a != NULL && (loop = loop_for(call, a)) != NULL && second_operand(call, a, args[1], &b, &number);
+    if (fine && b != NULL)
+        ndim = go_together((PyArrayObject *)a->array, (PyArrayObject *)b->array, dims, &form);
+    if (!fine || (b != NULL && ndim < 0)) {
         PyObject *result = by_spread(call, args, mode);
         return result != NULL || PyErr_Occurred() ? result : decline(f, args, nargsf, kwnames);
     }
     x = (PyArrayObject *)a->array;
     if (b != NULL)
         y = (PyArrayObject *)b->array;
-    if ((made = result_like(loop, x)) == NULL)
+    made = b == NULL ? result_like(loop, x) : (PyArrayObject *)fresh(loop->result, ndim, dims);
+    if (made == NULL) {
+        PyErr_Clear();
         return decline(f, args, nargsf, kwnames);
+    }
     if (b == NULL)
         run_scalar(loop, x, &number, made);
     else
-        run_binary(loop, x, y, made);
+        run_binary(loop, x, y, &form, made);
     PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
     if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True &&
         (has_history(a) || (b != NULL && has_history(b))))
@@ -272,11 +287,14 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
         (mode->grad == Py_True && a->edge != Py_None))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
+    Broadcast form;
+    npy_intp dims[NPY_MAXDIMS];
     if (!second_operand(call, a, args[1], &b, &number))
         return decline(f, args, nargsf, kwnames);
     if (b != NULL) {
         y = (PyArrayObject *)b->array;
-        if ((b->counter != Py_None && b->counter == a->counter) || b == a || meet(x, y) ||
+        if (go_together(x, y, dims, &form) != PyArray_NDIM(x) || memcmp(dims, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *dims) ||
+            (b->counter != Py_None && b->counter == a->counter) || b == a || meet(x, y) ||
             (mode->grad == Py_True && b->edge != Py_None))
             return decline(f, args, nargsf, kwnames);
     }
@@ -285,7 +303,7 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
     if (b == NULL)
         run_scalar(loop, x, &number, x);
     else
-        run_binary(loop, x, y, x);
+        run_binary(loop, x, y, &form, x);
     return Py_NewRef(a);
 }
 

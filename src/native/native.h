@@ -100,12 +100,15 @@ PyObject *fresh(int slot, int ndim, const npy_intp *dims);
 PyObject *shape_of(PyArrayObject *array);                // its shape, as a tuple
 int has_shape(PyArrayObject *array, PyObject *shape);
 int same_shape(PyArrayObject *a, PyArrayObject *b);
-int is_tail(PyArrayObject *row, PyArrayObject *whole);   // whether `row` is shaped as the last dimensions of `whole`
 // A loop over many elements, without the interpreter's lock, by the threads there are; the operands are held meanwhile.
 void run_long(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
               PyArrayObject *y);
 void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out);
-void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out);
+// How two plain arrays go on together: in bytes, by groups of dimensions along which the same of them do, innermost last.
+enum { GROUPS = 3 };
+typedef struct { npy_intp count[GROUPS], x[GROUPS], y[GROUPS]; } Broadcast;
+int broadcast(PyArrayObject *x, PyArrayObject *y, npy_intp *dims, Broadcast *to);  // how many dimensions; -1: not for C
+void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, const Broadcast *form, PyArrayObject *out);
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);
 PyObject *total_of(PyArrayObject *x, int slot, int mean);
 
@@ -155,13 +158,17 @@ static inline npy_intp step_of(PyArrayObject *array)
     return 0;
 }
 
-// Whether the strides of results are those that NumPy gives: a view's dimensions of size one or none may have others.
+// Whether the strides of results are those that NumPy gives: a view's dimensions of size one may have others than it would
+// choose, and those of size none.
 static inline int lies_well(PyArrayObject *array)
 {
-    if (PyArray_BASE(array) != NULL)
-        for (int i = 0; i < PyArray_NDIM(array); i++)
-            if (PyArray_DIM(array, i) <= 1)
-                return 0;
+    npy_intp step = PyArray_ITEMSIZE(array);
+    for (int i = PyArray_NDIM(array) - 1; PyArray_BASE(array) != NULL && i >= 0; i--) {
+        const npy_intp size = PyArray_DIM(array, i);
+        if (size == 0 || (size == 1 && PyArray_STRIDE(array, i) != step))
+            return 0;
+        step *= size;
+    }
     return 1;
 }
 

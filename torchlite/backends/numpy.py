@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ from ..core.native import in_c
 from ..core.parts import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
+from ..kernels.summing import add_reduce
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class NumPyBackend(Backend):
     kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, **_SUMS}
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
+    sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))  # type: ignore[assignment]
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)

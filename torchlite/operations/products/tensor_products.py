@@ -23,7 +23,7 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and an element of the other."""
     _vector("outer", "self", self)
     _vector("outer", "vec2", vec2)
-    return mul.apply(reshape(self, (self.numel(), 1)), vec2)
+    return mul.flat(reshape(self, (self.numel(), 1)), vec2)
 
 
 publish_python("outer(Tensor self, Tensor vec2)", outer)
