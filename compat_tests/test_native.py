@@ -204,6 +204,28 @@ def test_products_with_spread_gradients() -> None:
         torchlite.set_num_threads(threads)
 
 
+BROADCAST = (
+    ((5, 7), (5, 1)), ((5, 1), (5, 7)), ((5, 1), (7,)), ((1, 7), (5, 1)), ((2, 3, 4), (2, 1, 4)), ((2, 3, 4), (3, 1)),
+    ((4,), (2, 3, 1)), ((2, 1, 3), (1, 4, 1)), ((2, 1, 3, 1), (4, 1, 5)), ((1, 1), (1,)), ((3, 1, 4), (1, 2, 1)),
+    ((300, 70), (300, 1)), ((200, 1), (300,)), ((20, 30, 40), (20, 1, 40)), ((3, 0), (3, 1)), ((2, 3), (3, 2)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", BROADCAST, ids=str)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "lt"])
+def test_operands_of_other_shapes(name: str, shapes: Any) -> None:
+    call, put = getattr(torchlite, name), getattr(torchlite.Tensor, f"{name}_")
+    fresh = [torchlite.randn(shape) for shape in shapes]
+    views = [t.reshape(-1).reshape(t.shape) for t in fresh]  # whose sizes of one lie as NumPy would lay them
+    for operands in (fresh, views, [t.double() for t in fresh], [fresh[0], torchlite.ones(())]):
+        leaves = [t.detach().requires_grad_(name != "lt") for t in operands]
+        assert outcome(call, leaves) == outcome(call.general, leaves)
+        if name == "lt":  # which writes in Python alone
+            continue
+        first, second = operands
+        assert outcome(put, [first.clone(), second]) == outcome(put.general, [first.clone(), second])
+
+
 def test_there_are_twins() -> None:
     assert {"add", "relu", "exp", "sum", "mean", "Tensor.add_", "Tensor.__mul__", "Tensor.backward"} <= set(CALLS)
 

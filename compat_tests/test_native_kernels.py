@@ -742,6 +742,20 @@ def test_sums(isa, shape):
         Pair("sum.dim_IntList").agree((x, None, False), taken=True)
 
 
+@pytest.mark.parametrize("name", ("amax", "amin"))
+@pytest.mark.parametrize("shape", [(64,), (1000,), (3, 65), (700, 79), (2, 3, 127), (5, 63), (0, 70)])
+def test_extremes_of_rows(isa, name, shape):
+    pair, x = Pair(name), numbers(shape)
+    for keepdim in (False, True):
+        for laid, _ in layouts(x):
+            pair.agree((laid, (len(shape) - 1,), keepdim), 0, 0, taken=None)
+    pair.agree((x, (len(shape) - 1,), False), 0, 0, taken=shape[-1] >= 64 and x.size > 0)
+    for bad in (np.inf, -np.inf, np.nan):
+        for at in (0, -1) if x.size else ():
+            x.reshape(-1)[at] = bad
+            pair.agree((x, (len(shape) - 1,), True), 0, 0, taken=None)
+
+
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 1, 40)])
 def test_norms(isa, shape):
     pair = Pair("linalg_vector_norm")
@@ -1088,6 +1102,8 @@ def good_calls():
         yield name, (image, (0, 2, 3), False)
         yield name, (numbers((4, 40)), -1, False)
         yield name, (numbers((4, 40)), 0, False)
+    for name in ("amax", "amin"):
+        yield name, (numbers((4, 80)), (1,), False)
     for name in ("cumsum", "cumprod"):
         yield name, (image, 2)
     yield "var.correction", (numbers((4, 40)), (1,), False, 1)
@@ -1132,7 +1148,7 @@ def good_calls():
     for name in ("scatter.write", "scatter_add.write"):
         yield name, (np, numbers((4, 6)), 0, along, numbers((1, 6)))
     rows, columns = np.array([0, 0, 2, 3, 1]), np.array([3, 0, 1, 1, 2])
-    yield "sparse.product", (np, rows, columns, numbers(5), x, 4)
+    yield "sparse.product", (np, rows, columns, numbers(5), x, 4, True)
     yield "sparse.product_of_rows", (np, np.array([0, 2, 2, 5]), columns, numbers(5), x)
     yield "sparse.samples", (np, rows, columns, x, y)
     classes, total = np.array([0, 5, 2, -100]), np.float32(3).reshape(())

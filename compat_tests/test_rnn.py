@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import tracemalloc
 
 import pytest
 
 from compat_tests.side_by_side import same_story
+from torchlite.core.native import native
 
 KINDS = {
     "RNN": {}, "RNN with relu": {"nonlinearity": "relu"}, "GRU": {}, "LSTM": {},
@@ -365,3 +367,19 @@ def test_packed_sequences_as_objects(torch, tell):
     p = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 2), [3, 1])
     tell(p.is_cuda, p.to(torch.float32) is p, p.cpu() is p, [c.__name__ for c in type(p).__mro__], type(p).__module__)
     tell(repr(p), p.batch_sizes, p.to("meta").data.device.type, p.double().data.dtype, len(p))
+
+
+@pytest.mark.skipif(native is None, reason="NumPy keeps more")
+def test_backward_of_a_gru_holds_its_gates_gradients_once():
+    import torchlite
+
+    length, batch, size = 20, 64, 48
+    layer = torchlite.nn.GRU(8, size)
+    total = layer(torchlite.randn(length, batch, 8))[0].sum()
+    tracemalloc.start()
+    try:
+        total.backward()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 6 * length * batch * size * 4  # those of three gates, the states before, and what is small

@@ -27,6 +27,7 @@ def results():
     rows = torch.rand(1111, 1203)
     leaf = x.clone().requires_grad_()
     made = [x + y, x * 2.5, x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
+    made += [rows + rows[0], rows * rows[:, :1], torch.outer(x[:900], y[:901]), rows.amax(1)]
     made += [rows.softmax(0), rows.softmax(1), rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
     for value in (leaf.sigmoid(), leaf.tanh(), leaf * leaf * y, F.silu(leaf), F.huber_loss(leaf, y)):
         made += torch.autograd.grad(value.sum(), leaf)

@@ -219,7 +219,37 @@ static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop
 static PyObject *cumsum(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumsum); }
 static PyObject *cumprod(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumprod); }
 
+typedef struct { const float *x; int flip; float *y; N n; } Extremes;
+
+static void extremes_share(void *work, N from, N to)
+{
+    const Extremes *w = work;
+    loops->extremes(w->x + from * w->n, w->flip, w->y + from, to - from, w->n);
+}
+
+// `amax(array, axis, keepdim)` of rows that are long.
+static PyObject *extremes(PyObject *const *a, Py_ssize_t count, int flip)
+{
+    PyArrayObject *x = count == 3 && PyTuple_CheckExact(a[1]) && PyTuple_GET_SIZE(a[1]) == 1 ? floats(a[0]) : NULL;
+    if (!x || !is_last(PyTuple_GET_ITEM(a[1], 0), x) || !PyBool_Check(a[2])) return NULL;
+    const int ndim = PyArray_NDIM(x);
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
+    const N n = shape[ndim - 1], rows = product(shape, ndim - 1);
+    if (n < FEW || !rows) return NULL;
+    shape[ndim - 1] = 1;
+    PyArrayObject *y = fresh(ndim - (a[2] == Py_False), shape);
+    Extremes work = {data_of(x), flip, data_or_null(y), n};
+    if (y) SHARED(extremes_share, work, rows, n);
+    return (PyObject *)y;
+}
+
+static PyObject *amax(PyObject *const *a, Py_ssize_t count) { return extremes(a, count, 0); }
+static PyObject *amin(PyObject *const *a, Py_ssize_t count) { return extremes(a, count, INT32_MIN); }
+
 const KernelDef sum_kernels[] = {
+    {"amax", amax},
+    {"amin", amin},
     {"sum", sum},
     {"sum.dim_IntList", sum},
     {"sum.dim_IntList", few_sum},

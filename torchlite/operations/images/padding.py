@@ -53,8 +53,11 @@ def _with_value(op: LaidOp, values: Any, backend: Backend) -> Any:
 def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     pairs = _pairs(pad, array.ndim)
     result = backend.empty(tuple([n + before + after for n, (before, after) in zip(array.shape, pairs)]), array.dtype)
-    if any([max(pair) > 0 for pair in pairs]):
-        result[...] = value
+    for d, (before, after) in enumerate(pairs):
+        if before > 0:
+            result[(slice(None),) * d + (slice(before),)] = value
+        if after > 0:
+            result[(slice(None),) * d + (slice(-after, None),)] = value
     to = tuple([slice(max(before, 0), r - max(after, 0)) for r, (before, after) in zip(result.shape, pairs)])
     from_ = tuple([slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(array.shape, pairs)])
     result[to] = array[from_]

@@ -63,6 +63,7 @@ typedef ptrdiff_t N;
     X(add_up, (const float *x, int squared, double *total, N n)) \
     X(add_to, (const float *x, float *y, N n)) \
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
+    X(extremes, (const float *x, int flip, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
     /* channels.c: images (n, channels, size) */ \
     X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \

@@ -58,6 +58,36 @@ void IN_ISA(sum_of_ends)(const float *restrict x, int squared, float *restrict y
     }
 }
 
+typedef int32_t Whole __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+INLINE Whole larger_of(Whole bits, Whole best)  // NaN before all
+{
+    const Vector x = (Vector)bits, y = (Vector)best;
+    const Whole takes = (x > y) | (x != x);
+    return (bits & takes) | (best & ~takes);
+}
+
+// The largest of each row, of numbers whose bits are changed by `flip`: with that of the sign, the smallest.
+void IN_ISA(extremes)(const float *restrict x, int flip, float *restrict y, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, x += n) {
+        Whole best[4];
+        for (int v = 0; v < 4; v++) best[v] = *(const Whole *)x ^ flip;
+        for (N i = 0; i < n; i += 4 * LANES)  // the last of which may overlap
+            PRAGMA(GCC unroll 4) for (int v = 0; v < 4; v++) {
+                const N at = i + v * LANES < n - LANES ? i + v * LANES : n - LANES;
+                best[v] = larger_of(*(const Whole *)(x + at) ^ flip, best[v]);
+            }
+        const Whole all = larger_of(larger_of(best[0], best[1]), larger_of(best[2], best[3]));
+        float found = with_bits(all[0]);
+        for (int l = 1; l < LANES; l++) {
+            const float one = with_bits(all[l]);
+            found = one > found || one != one ? one : found;
+        }
+        y[r] = with_bits(bits_of(found) ^ flip);
+    }
+}
+
 // (rows, n) to (n), so many columns at a time; of rows times a weight each where these are given, or of squares.
 void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n)
 {
