@@ -201,6 +201,24 @@ def test_distributions_live_where_pytorch_has_them(name: str) -> None:
     assert f"class {name}" in inspect.getsource(ours)
 
 
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_the_source_of_classes_is_found(namespace: str) -> None:
+    """Where PyTorch's is; but for classes that PyTorch has in one file, and that are in several here."""
+    scattered = {"allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks"}
+    lost = []
+    for name, value, model in named(namespace):
+        if inspect.isclass(value) and is_ours(value) and not name.endswith("Transform") and name not in scattered:
+            try:
+                inspect.getsource(model)
+            except (OSError, TypeError):
+                continue
+            try:
+                assert f"class {value.__name__}" in inspect.getsource(value)
+            except (OSError, TypeError):
+                lost.append(name)
+    assert not lost
+
+
 def test_under_the_alias_functions_bear_pytorchs_names() -> None:
     spaces = ["torch.nn.functional", "torch.func", "torch.linalg", "torch.fft", "torch.special", "torch.optim"]
     wanted = {

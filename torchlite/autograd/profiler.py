@@ -302,18 +302,19 @@ class record_function:
         return named
 
 
-def _elsewhere(name: str, tool: str) -> type:
-    class Elsewhere:
-        """What another tool would see of PyTorch: to make one is refused."""
-
-        def __init__(self, *_: Any, **__: Any) -> None:
-            raise NotImplementedError(
-                f"torchlite has no torch.autograd.profiler.{name}: it runs no code that {tool} sees"
-            )
-
-    Elsewhere.__name__ = Elsewhere.__qualname__ = name
-    return Elsewhere
+def _unseen(name: str, tool: str) -> NotImplementedError:
+    return NotImplementedError(f"torchlite has no torch.autograd.profiler.{name}: it runs no code that {tool} sees")
 
 
-emit_nvtx = _elsewhere("emit_nvtx", "nvprof")
-emit_itt = _elsewhere("emit_itt", "VTune")
+class emit_nvtx:
+    """What nvprof would see of PyTorch: to make one is refused."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise _unseen("emit_nvtx", "nvprof")
+
+
+class emit_itt:
+    """What VTune would see of PyTorch: to make one is refused."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise _unseen("emit_itt", "VTune")
