@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import faulthandler
 import weakref
 from typing import Any
 
@@ -119,6 +120,11 @@ class _WeakTensorRef:
 def _data_address(tensor: Tensor) -> int:
     """Where the elements begin."""
     return tensor.data_ptr()
+
+
+def _set_print_stack_traces_on_fatal_signal(print: bool) -> None:
+    """Whether a process that the system ends for a fault says where it was."""
+    (faulthandler.enable if print else faulthandler.disable)()
 
 
 def _log_api_usage_once(event: Any) -> None:

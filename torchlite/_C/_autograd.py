@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..autograd.profiler import kineto_available
+from ..autograd.profiler_util import DeviceType
 from ..autograd.running import _get_current_graph_task_keep_graph
 from ..autograd.saved_hooks import pop_hooks as _pop_saved_tensors_default_hooks
 from ..autograd.saved_hooks import push_hooks as _push_saved_tensors_default_hooks
@@ -13,7 +14,7 @@ from ..core.machine import SavedTensor, Tensor, shared_counter
 from ..core.state import local
 
 __all__ = [
-    "SavedTensor", "_get_current_graph_task_keep_graph", "_pop_saved_tensors_default_hooks",
+    "DeviceType", "SavedTensor", "_get_current_graph_task_keep_graph", "_pop_saved_tensors_default_hooks",
     "_profiler_enabled", "_push_saved_tensors_default_hooks", "_saved_tensors_hooks_disable",
     "_saved_tensors_hooks_enable", "_saved_tensors_hooks_get_disabled_error_message",
     "_saved_tensors_hooks_is_enabled", "_top_saved_tensors_default_hooks", "_unsafe_set_version_counter",

@@ -19,6 +19,7 @@ from torchlite.cuda import comm as comm
 from torchlite.cuda import graphs as graphs
 from torchlite.cuda import jiterator as jiterator
 from torchlite.cuda import memory as memory
+from torchlite.cuda import nccl as nccl
 from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx
 from torchlite.cuda import random as random

@@ -158,6 +158,8 @@ elastic.multiprocessing.errors: _Any
 elastic.rendezvous: _Any
 fsdp._common_utils: _Any
 fsdp._fully_shard: _Any
+fsdp._fully_shard._fsdp_param_group: _Any
+fsdp._init_utils: _Any
 fsdp.sharded_grad_scaler: _Any
 launcher: _Any
 launcher.api: _Any

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 from ..core.values import warn
 from ..core.values.pickling import bear_name
 
 __all__ = ["Backend", "BackendConfig"]
+
+
+class _BackendPlugin(NamedTuple):
+    creator_fn: Callable[..., Any]
+    extended_api: bool
 
 
 class Backend(str):
@@ -18,10 +24,29 @@ class Backend(str):
     default_device_backend_map: ClassVar = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
     backend_capability: ClassVar = {GLOO: ["cpu", "cuda"], NCCL: ["cuda"], MPI: ["cpu", "cuda"]}
 
+    _plugins: ClassVar[dict[str, _BackendPlugin]] = {}
+
     def __new__(cls, name: str) -> str:  # type: ignore[misc]
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
         return str(name).lower()
+
+    @classmethod
+    def register_backend(
+        cls, name: str, func: Callable[..., Any], extended_api: bool = False, devices: str | list[str] | None = None
+    ) -> None:
+        """Note that a program has a backend of its own. Groups that are to talk by it are refused, clearly."""
+        if devices is None:
+            warn(
+                f"Device capability of {name} unspecified, assuming `cpu` and `cuda` or `xpu`. Please specify it via "
+                "the `devices` argument of `register_backend`."
+            )
+        if name not in cls.backend_list:
+            cls.backend_list.append(name)
+            setattr(cls, name.upper(), name.lower())
+        served = ["cpu", "cuda"] if devices is None else [devices] if isinstance(devices, str) else list(devices)
+        cls.backend_capability[name.lower()] = served
+        cls._plugins[name.upper()] = _BackendPlugin(func, extended_api)
 
 
 class BackendConfig:

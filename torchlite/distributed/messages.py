@@ -13,8 +13,9 @@ import numpy as np
 from ..core.machine import Tensor
 from ..core.values.pickling import bear_name
 from .collectives import check_tensor, root_of
-from .errors import DistBackendError
+from .errors import DistBackendError, DistStoreError
 from .process_group import ProcessGroup
+from .stores import Store
 from .work import Work
 from .world import _get_default_group, _member, get_global_rank
 
@@ -156,6 +157,24 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
         raise RuntimeError(_late("Ranks", missing, seconds))
     for other in range(1, pg.size()):
         _tell(pg, other, seconds)
+
+
+def _store_based_barrier(
+    rank: int, store: Store, group_name: str, rendezvous_count: int, timeout: timedelta,
+    logging_interval: timedelta = timedelta(seconds=10),
+) -> None:  # fmt: skip
+    """Wait, by a store alone, until so many processes have called this."""
+    key = f"store_based_barrier_key:{group_name}"
+    done = f"{key}:last_worker"
+    if store.add(key, 1) == rendezvous_count:
+        store.set(done, "1")
+    try:
+        store.wait([done], timeout)
+    except RuntimeError:
+        raise DistStoreError(
+            f"Timed out after {timeout} waiting for store-based barrier on rank {rank}, for key: {key} "
+            f"(world_size={rendezvous_count}, num_workers_joined={store.add(key, 0)}, timeout={timeout} error=)"
+        ) from None
 
 
 def _late(word: str, missing: Sequence[int], seconds: float) -> str:

@@ -114,6 +114,25 @@ class _IllegalWork(Work):
         return super().__getattribute__(name)
 
 
+def _create_work_from_future(future: Future) -> Work:
+    """A work that is done when a future is."""
+    work = Work("future", [], threading.TIMEOUT_MAX)
+    work._future = future
+
+    def settled(future: Future) -> None:
+        try:
+            value = future.value()
+        except Exception as error:
+            work._future = None
+            work._finish(error)
+        else:
+            work._future, work._result = None, value if isinstance(value, list) else [value]
+            work._finish()
+
+    future.add_done_callback(settled)
+    return work
+
+
 for _cls in (Work, _IllegalWork):
     bear_name(_cls, "torch.distributed.distributed_c10d")
 

@@ -33,6 +33,7 @@ __all__ = [
     "new_subgroups_by_enumeration", "split_group",
 ]  # fmt: skip
 
+_TORCHCOMM_AVAILABLE = False  # a way of PyTorch's to talk that there is not here
 _log = logging.getLogger(__name__)
 _NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
 

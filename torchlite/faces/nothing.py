@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NoReturn
+
+trace_log = logging.getLogger("torch.__trace")  # in which nothing is written
 
 
 def is_available() -> bool:

@@ -35,6 +35,7 @@ FACES = {
         " maybe_mark_dynamic=mark_dynamic",
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
+    "_dynamo.test_case": Face("", absent="TestCase run_tests"),
     "_dynamo.eval_frame": Face("", "faces.graphs: OptimizedModule"),
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
@@ -67,6 +68,7 @@ FACES = {
         "", "faces.nothing: has_triton_package=is_available", {"GPU_TYPES": ["cuda", "mps", "xpu", "mtia"]}
     ),
     "_logging": Face("Nothing here reports to anyone."),
+    "_logging._internal": Face("", "faces.nothing: trace_log"),
     "_logging.scribe": Face("", "faces.nothing: open_source_signpost"),
     "_native": Face("Kernels written in languages of their own, of which there are none here."),
     "_native.ops": Face(""),

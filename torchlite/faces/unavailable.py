@@ -19,7 +19,14 @@ _QUANTIZED_MODULES = """
 # A module: the names in it, and what it takes from others, as in a Face.
 UNAVAILABLE: dict[str, tuple[str, str]] = {
     # -- several processes
-    "_C._distributed_c10d": ("Reducer", "distributed: DebugLevel PrefixStore ProcessGroup ReduceOp Store Work"),
+    "_C._distributed_c10d": (
+        "FakeProcessGroup Reducer _SymmetricMemory",
+        "distributed.options: AllToAllOptions AllgatherOptions AllreduceCoalescedOptions AllreduceOptions"
+        " BarrierOptions BroadcastOptions DebugLevel GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions"
+        " get_debug_level set_debug_level set_debug_level_from_env;"
+        "distributed.stores: *; distributed: ProcessGroup ReduceOp Work;"
+        "distributed.work: _create_work_from_future",
+    ),
     "distributed._composable": ("checkpoint contract replicate", ""),
     "distributed._composable.fsdp": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed._composable.replicate": ("", "distributed._composable: replicate"),
@@ -43,8 +50,9 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "", "distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter",
     ),
     "distributed.distributed_c10d": (
-        "_new_process_group_helper",
-        "distributed.work: _IllegalWork;"
+        "_CollOp _new_process_group_helper _register_pg_in_world",
+        "distributed.messages: _store_based_barrier; distributed.work: _IllegalWork;"
+        "distributed.world: _TORCHCOMM_AVAILABLE;"
         "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
         " _get_process_group_name _resolve_process_group _world",
     ),
@@ -61,8 +69,10 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "ErrorHandler get_error_handler", "distributed.launching: ChildFailedError ProcessFailure record",
     ),
     "distributed.elastic.rendezvous": ("RendezvousHandler RendezvousParameters rendezvous_handler_registry", ""),
-    "distributed.fsdp._common_utils": ("_FSDPState _get_module_fsdp_state", ""),
+    "distributed.fsdp._common_utils": ("TrainingState _FSDPState _get_module_fsdp_state", ""),
     "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
+    "distributed.fsdp._fully_shard._fsdp_param_group": ("FSDPParamGroup RegisterPostBackwardFunction", ""),
+    "distributed.fsdp._init_utils": ("", "distributed.fsdp.api: NO_RESHARD_AFTER_FORWARD_STRATEGIES"),
     "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("", "distributed.agent: *"),

@@ -27,6 +27,9 @@ class ShardingStrategy(Enum):
     _HYBRID_SHARD_ZERO2 = auto()
 
 
+NO_RESHARD_AFTER_FORWARD_STRATEGIES = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
+
+
 class BackwardPrefetch(Enum):
     """When the next parameters are gathered in backward; here it is when they are needed."""
 

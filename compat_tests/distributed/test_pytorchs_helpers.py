@@ -1,0 +1,102 @@
+"""What PyTorch's own helpers for tests of several processes import, and one of them at work on torchlite."""
+
+import datetime
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from torchlite._C._distributed_c10d import _create_work_from_future
+
+import torchlite
+from torchlite.distributed import distributed_c10d as c10d
+
+from .ranks import LIMIT, ROOT
+
+SCRIPT = """
+import torch, torch.distributed as dist
+import torch.testing._internal.common_fsdp
+from torch.testing._internal.common_distributed import MultiProcessTestCase, requires_gloo, skip_if_lt_x_gpu
+from torch.testing._internal.common_utils import run_tests
+
+class Together(MultiProcessTestCase):
+    world_size = 2
+
+    def setUp(self):
+        super().setUp()
+        self._spawn_processes()
+
+    @requires_gloo()
+    def test_a_sum(self):
+        store = dist.FileStore(self.file_name, self.world_size)
+        dist.init_process_group("gloo", store=store, rank=self.rank, world_size=self.world_size)
+        x = torch.ones(2) * (self.rank + 1)
+        dist.all_reduce(x)
+        self.assertEqual(x, torch.full((2,), 3.0))
+        dist.barrier()
+        dist.destroy_process_group()
+
+    @skip_if_lt_x_gpu(2)
+    def test_on_gpus(self):
+        pass
+
+    def test_of_one_that_fails(self):
+        if self.rank == 1:
+            self.assertEqual(1, 2)
+
+if __name__ == "__main__":
+    run_tests()
+"""
+
+
+def test_a_case_of_several_processes(tmp_path):
+    pytest.importorskip("torch", reason="the helpers are PyTorch's")
+    script = tmp_path / "together.py"
+    script.write_text(SCRIPT)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", "-m", "torchlite", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT)
+    assert "Ran 3 tests" in done.stderr and "FAILED (errors=1, skipped=1)" in done.stderr, done.stdout + done.stderr
+    assert "Process 1 exited with error code 10" in done.stderr
+
+
+def test_a_work_of_a_future():
+    future = torchlite.futures.Future()
+    work = _create_work_from_future(future)
+    assert not work.is_completed()
+    future.set_result([torchlite.ones(1)])
+    assert work.wait() and work.is_success() and work.result()[0].item() == 1
+    failed = torchlite.futures.Future()
+    work = _create_work_from_future(failed)
+    failed.set_exception(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        work.wait()
+
+
+def test_a_barrier_of_a_store_alone():
+    store = torchlite.distributed.HashStore()
+    limits = datetime.timedelta(seconds=LIMIT), datetime.timedelta(seconds=1)
+    others = [threading.Thread(target=c10d._store_based_barrier, args=(r, store, "g", 3, *limits)) for r in (1, 2)]
+    for other in others:
+        other.start()
+    c10d._store_based_barrier(0, store, "g", 3, *limits)
+    for other in others:
+        other.join(LIMIT)
+        assert not other.is_alive()
+    with pytest.raises(torchlite.distributed.DistStoreError, match="num_workers_joined=1, "):
+        c10d._store_based_barrier(0, store, "h", 2, datetime.timedelta(milliseconds=50))
+
+
+def test_a_backend_of_a_program_is_known_and_not_taken_for_one_of_torchlites(monkeypatch):
+    backend = torchlite.distributed.Backend
+    for name in ("backend_list", "backend_capability", "_plugins"):
+        monkeypatch.setattr(backend, name, getattr(backend, name).copy())
+    backend.register_backend("own_words", print, devices=["cpu"])
+    assert backend.OWN_WORDS == "own_words" and "own_words" in backend.backend_list
+    assert repr(torchlite.distributed.BackendConfig("own_words")) == "cpu:own_words"
+    assert not torchlite.distributed.is_backend_available("own_words")
+    with pytest.raises(RuntimeError, match="doesn't have OWN_WORDS built in"):
+        torchlite.distributed.init_process_group("own_words", store=torchlite.distributed.HashStore(), rank=0,
+                                                 world_size=1)  # fmt: skip
+    del backend.OWN_WORDS
