@@ -399,3 +399,11 @@ def test_what_nobody_asks_for_is_not_multiplied_out(monkeypatch):
     assert not counted
     torchlite.autograd.grad(layer(x).sum(), [x, layer.weight], create_graph=True)
     assert counted
+
+
+@same_story
+def test_numbers_may_be_squeezed_along_a_dimension(torch, tell):
+    for dim in (0, -1, (0,), (-1,), ()):
+        x = torch.tensor(3.0, requires_grad=True)
+        (x * 2).squeeze(dim).backward()
+        tell(dim, x.grad.item())

@@ -289,7 +289,7 @@ def _unsqueezed(g: Tensor, self_shape: Any, dim: Any = None) -> Tensor:
     """The gradient with the dimensions of size one that were taken away."""
     ndim = len(self_shape)
     for d in range(ndim) if dim is None else sorted(wrap_dims((dim,) if dim.__class__ is int else dim, ndim)):
-        g = unsqueeze.apply(g, d) if self_shape[d] == 1 else g
+        g = unsqueeze.apply(g, d) if ndim and self_shape[d] == 1 else g
     return g
 
 
