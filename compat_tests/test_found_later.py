@@ -47,6 +47,18 @@ def test_products_after_a_zero_move_nothing_unless_differentiated_again(factors,
     program()
 
 
+def test_numbers_are_squeezed_along_the_dimension_that_they_count_as_having():
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor(0.5, requires_grad=True)
+        for dim in (0, -1, (0,), ()):
+            for create_graph in (False, True):
+                (g,) = torch.autograd.grad((x * 2).squeeze(dim), x, create_graph=create_graph)
+                tell(g.detach())
+
+    program()
+
+
 @pytest.mark.parametrize("name", ["var", "std", "var_mean"])
 @pytest.mark.parametrize("correction", [0, 1, 2])
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
@@ -287,6 +299,19 @@ def test_operands_are_looked_at_before_the_memory_of_out_and_kernels_after_its_d
         _tried(tell, lambda: getattr(torch, name)(x[0], x[0], out=x))
         y = torch.ones(2)
         _tried(tell, lambda: getattr(torch, name)(y, y, out=torch.ones(2, dtype=torch.bool)))
+
+    program()
+
+
+def test_singular_values_of_infinities_are_no_numbers_and_come_to_an_end():
+    @same_story
+    def program(torch, tell):
+        for size in (2, 5, 8):
+            for place in range(size):
+                matrix = torch.arange(1.0, size * size + 1, dtype=torch.float64).reshape(size, size).sin()
+                matrix[place, 0] = math.inf
+                batch = torch.stack([matrix, torch.eye(size, dtype=torch.float64)])
+                tell(torch.linalg.svdvals(matrix), torch.norm(matrix, "nuc"), torch.linalg.svdvals(batch).isnan())
 
     program()
 

@@ -153,6 +153,25 @@ def overwritten(program: Program) -> bool:
     return "modified by an inplace operation" in str(Run(importlib.import_module("torch"), plain).outcome())
 
 
+def _pairs_apart(d: Difference) -> list[tuple[float, float]]:
+    """The elements that differ, PyTorch's and torchlite's; none where these are no lists of as many numbers."""
+    if not listed(d) or len(d.expected) != len(d.actual):
+        return []
+    return [(a, b) for a, b in zip(d.expected, d.actual) if a != b and (a == a or b == b)]
+
+
+def nan_for_zero(d: Difference) -> bool:
+    """Whether nothing differs but NaN in place of zeros."""
+    apart = _pairs_apart(d)
+    return bool(apart) and all(a == 0 and b != b for a, b in apart)
+
+
+def nan_for_infinity(d: Difference) -> bool:
+    """Whether nothing differs but NaN in place of what is infinite, or the other way about."""
+    apart = _pairs_apart(d)
+    return bool(apart) and all({math.isinf(a), math.isinf(b)} == {True, False} and (a != a or b != b) for a, b in apart)
+
+
 def same_but_for_signs(d: Difference) -> bool:
     sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
     return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))

@@ -14,6 +14,8 @@ from .evidence import (
     close,
     half_turns,
     listed,
+    nan_for_infinity,
+    nan_for_zero,
     nothing_instead,
     operands_differ,
     over_an_operand,
@@ -49,6 +51,7 @@ OF_MEMORY = ("storage_offset()", "untyped_storage().nbytes()", "shares memory wi
 TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
 FORBIDDEN = "its base or another view of its base has been modified inplace"
 NORMS = "_norm|BatchNorm|LayerNorm"
+PRODUCTS = r"matmul|inner|\bmm\(|addmm|\bdot\(|linear|tensordot|einsum"
 IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
 LEAPS = r"type_as|logical_not|atan2|\.log2?\(|\*\* -"  # of bools, of what is near to zero, of zeros of two signs
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
@@ -187,8 +190,11 @@ KNOWN = (
         "inference tensors that require grad",
         "outside of inference mode PyTorch goes around autograd for them, so that steps inside of its kernels are "
         "recorded, or refused",
-        lambda program, d: d.field in ("error", "error's text", "values", "dtype", "shape", "stride()", "requires_grad")
-        and takes_inference(program),
+        lambda program, d: (
+            d.field
+            in ("error", "error's text", "values", "dtype", "shape", "stride()", "requires_grad", "is_leaf", *OF_STEPS)
+            and takes_inference(program)
+        ),
     ),
     Known(
         "NaN in vectors",
@@ -374,7 +380,8 @@ KNOWN = (
         "gradients are computed on bare arrays, which lie row by row where the orders of operands contradict each "
         "other, and in products; PyTorch's lie as the first operand, or the matrix, does",
         lambda program, d: (
-            d.field == "stride()" and permuted(d) and row_by_row(d)
+            d.field == "stride()" and permuted(d)
+            and (row_by_row(d) or (d.stage == "told" and anywhere(program, PRODUCTS)))
             and (d.stage != "values" or says(program[-1].line, f"{TRANSFORM}|grad"))
         ),
     ),
@@ -437,8 +444,26 @@ KNOWN = (
     ),
     Known(
         "zeros without memory",
-        "PyTorch cannot add to the gradients that functions like sgn have everywhere",
-        lambda program, d: says(d.expected, "ZeroTensors are immutable|on an invalid python storage"),
+        "PyTorch cannot add to the gradients that functions like sgn have everywhere, which stay zero times NaN too",
+        lambda program, d: (
+            says(d.expected, "ZeroTensors are immutable|on an invalid python storage")
+            or (d.stage == "gradients" and d.field == "values" and anywhere(program, "sgn") and nan_for_zero(d))
+        ),
+    ),
+    Known(
+        "negative views in inference mode",
+        "PyTorch computes the numbers behind the bit there before functions that hand their operand on are asked",
+        lambda program, d: (
+            d.field in ("is_inference()", "bits", "is", *OF_STEPS)
+            and says(program[-1].mode, "inference") and anywhere(program, "_neg_view|imag")
+        ),
+    ),
+    Known(
+        "products of infinite complex numbers",
+        "what is infinite and what is NaN depends on the order in which BLAS adds up the parts, one of which is NaN",
+        lambda program, d: (
+            d.field == "values" and anywhere(program, "complex") and anywhere(program, PRODUCTS) and nan_for_infinity(d)
+        ),
     ),
     Known(
         "roots of -0.0 in float16",

@@ -183,6 +183,17 @@ def check_info(info: Any, name: str, text: str, error: type[Exception] = LinAlgE
         raise error(complaint(name, text.format(numbers[element]), info.ndim > 0, element))
 
 
+def decomposing(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:
+    """`converging`, with NaN for all that comes of a matrix with infinities, of which some libraries make no end."""
+    wild = xp.isinf(a).any((-2, -1)) & ~xp.isnan(a).any((-2, -1))
+    if not wild.any():
+        return converging(xp, compute, a, name, text)
+    made = converging(xp, compute, xp.where(wild[..., None, None], a.dtype.type(0), a), name, text)
+    for part in made if isinstance(made, tuple) else (made,):
+        part[wild] = math.nan
+    return made
+
+
 def converging(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:
     """`compute(a)`, or an error that tells the first matrix for which it does not come to an end."""
     try:

@@ -9,7 +9,7 @@ from ...core.declare import describe, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
-from .base import ByColumns, any_matrices, columns, converging, differentiated, offered
+from .base import ByColumns, any_matrices, columns, decomposing, differentiated, offered
 from .eigen import check_phase, differences
 
 
@@ -24,9 +24,9 @@ def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | N
 def _svd(xp: Namespace, a: Array, full_matrices: bool, compute_uv: bool, driver: str | None) -> Any:
     name, text = "linalg.svd", "The algorithm failed to converge because the input matrix contained non-finite values."
     if not compute_uv:
-        values = converging(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, name, text)
+        values = decomposing(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, name, text)
         return xp.empty((0,), a.dtype), values, xp.empty((0,), a.dtype)
-    u, s, vh = converging(xp, lambda m: xp.linalg.svd(m, full_matrices=full_matrices), a, name, text)
+    u, s, vh = decomposing(xp, lambda m: xp.linalg.svd(m, full_matrices=full_matrices), a, name, text)
     return columns(xp, u), s, columns(xp, vh)
 
 
