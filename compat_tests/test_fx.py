@@ -406,3 +406,35 @@ def test_operations_are_traced_as_overloads(program, mode):
             made(*given())
         found.append(made.code)
     assert found[0] == found[1]
+
+
+@BOTH
+def test_nodes_know_the_modules_that_they_come_from(lib):
+    nn = lib.nn
+    inner = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b = inner
+
+        def forward(self, x):
+            return lib.relu(self.b(x))
+
+    stacks = {n.name: list(n.meta.get("nn_module_stack", ())) for n in fx_of(lib).symbolic_trace(Outer()).graph.nodes}
+    assert stacks == {"x": [], "b_0": ["b", "b.0"], "b_1_0": ["b", "b.1", "b.1.0"], "relu": [], "output": []}
+
+
+@BOTH
+def test_what_is_said_of_nodes_that_cannot_be(lib):
+    fx = fx_of(lib)
+    for make, said in (
+        (lambda: fx.Graph().create_node("nope", "x"), "op 'nope' is not in _legal_ops"),
+        (lambda: fx.Graph().call_function("x"), "target x has type str but a Callable is expected"),
+        (lambda: fx.Graph().call_method(3), "Expected target to be str, got <class 'int'>"),
+    ):
+        with pytest.raises((AssertionError, ValueError), match=re.escape(said)):
+            make()
+    traced = fx.symbolic_trace(lambda x: x.view(7))
+    with pytest.raises(RuntimeError, match=r"While executing %view [\s\S]*\nOriginal traceback:\nNone\nUse tlparse"):
+        fx.Interpreter(traced).run(lib.ones(3))

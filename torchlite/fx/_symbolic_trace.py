@@ -12,6 +12,7 @@ import math
 import operator
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -159,10 +160,10 @@ class Tracer(TracerBase):
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What becomes of a call of a module: a node, or what tracing its `forward` gives."""
         name = self.path_of_module(m)
-        if self.is_leaf_module(m, name):
-            return self.create_proxy("call_module", name, args, kwargs)
         self.module_stack[name] = (name, type(m))
         try:
+            if self.is_leaf_module(m, name):
+                return self.create_proxy("call_module", name, args, kwargs)
             return forward(*args, **kwargs)
         finally:
             self.module_stack.pop(name, None)
@@ -193,7 +194,7 @@ class Tracer(TracerBase):
     def create_node(self, *args: Any, **kwargs: Any) -> Node:
         node = super().create_node(*args, **kwargs)
         if self.module_stack:
-            node.meta["nn_module_stack"] = dict(self.module_stack)
+            node.meta["nn_module_stack"] = OrderedDict(self.module_stack)
         return node
 
     def get_fresh_qualname(self, prefix: str) -> str:

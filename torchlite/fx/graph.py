@@ -165,6 +165,8 @@ class Graph:
             name = target.__name__ if hasattr(target, "__name__") else type(target).__name__
             name = name.replace(".", "_")
         else:
+            if not isinstance(target, str):
+                raise AssertionError(f"Expected target to be str, got {type(target)}")
             name = target
             if name.startswith("__") and name.endswith("__"):
                 name = name[2:-2]

@@ -47,7 +47,11 @@ class Interpreter:
                 self.env[node] = self.run_node(node)
             except Exception as error:
                 if self.extra_traceback:
-                    told = f"While executing {node.format_node()}"
+                    told = (
+                        f"While executing {node.format_node()}\nOriginal traceback:\n{node.stack_trace}\nUse tlparse "
+                        "to see full graph. (https://github.com/pytorch/tlparse?tab=readme-ov-file#tlparse-parse-"
+                        "structured-pt2-logs)"
+                    )
                     told = f"{error.args[0]}\n\n{told}" if error.args else told
                     error.args = (told, *error.args[1:])
                     if isinstance(error, KeyError):

@@ -122,16 +122,11 @@ class Node:
         return_type: Any = None,
     ) -> None:  # fmt: skip
         if op not in _legal_ops:
-            raise AssertionError(f"op {op!r} not in legal ops")
+            raise AssertionError(f"op '{op}' is not in _legal_ops")
         if op == "call_function" and not callable(target):
             raise ValueError(
-                f"Node [graph = {graph}, name = '{name}'] target {target} has type {_type_of(target)} but a Callable "
-                "is expected"
-            )
-        if op != "call_function" and not isinstance(target, str):
-            raise ValueError(
-                f"Node [graph = {graph}, name = '{name}'] target {target} has type {_type_of(target)} but a str is "
-                "expected"
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target).__name__} but a "
+                "Callable is expected"
             )
         self.graph, self.name, self.op, self.target = graph, name, op, target
         self._args: tuple[Any, ...] = ()
@@ -335,10 +330,6 @@ _INPLACE = frozenset((
     operator.imatmul, operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
     operator.setitem,
 ))  # fmt: skip
-
-
-def _type_of(target: Any) -> str:
-    return str(type(target))
 
 
 def nodes_in(value: Any) -> Iterator[Node]:
