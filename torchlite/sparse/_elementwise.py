@@ -368,7 +368,7 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
             f"add: expected 'self' and 'other' to have same size, but self has size {list(shape)} while other has size "
             f"{list(one.shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
         )
-    return one.to_dense() + dense * alpha if one is self else dense + one.to_dense() * alpha
+    return dense + one.to_dense() * alpha  # whichever comes first, as in PyTorch
 
 
 @CompressedBackend.rule("fill.Scalar", in_place=True)

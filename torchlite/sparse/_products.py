@@ -130,9 +130,21 @@ def product_of(a: Tensor, b: Tensor) -> Tensor:
 def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     if is_coo(self) and not is_sparse(mat2):
         raise RuntimeError("addmm_sparse_dense: expected strided result tensor, got tensor with layout Sparse")
+    if is_compressed(self) and not (is_sparse(mat1) and is_sparse(mat2)):
+        names = [layout_name(t) for t in (self, mat1, mat2)]
+        if self.array.blocked:
+            raise self.backend.real.missing("addmm.out", in_place=False)
+        raise RuntimeError("addmm: computation on CPU is not implemented for {} + {} @ {}".format(*names))
+    if not is_sparse(self) and is_coo(mat1) and is_coo(mat2):
+        raise RuntimeError(
+            "addmm_sparse_dense: expected either 'mat1' to have sparse layout and 'mat2' to have strided layout, got "
+            "'mat1' with layout Sparse and 'mat2' with layout Sparse"
+        )
     made = product_of(mat1, mat2) if is_sparse(mat1) or is_sparse(mat2) else mat1.mm(mat2)
-    if is_sparse(made) or is_sparse(self):
-        return made * alpha + self * beta
+    if is_sparse(self):
+        return made.to_sparse(layout=self.layout) * alpha + self * beta
+    if is_sparse(made):
+        made = made.to_dense()
     made = made if alpha == 1 else made * alpha
     return made if beta == 0 else made + (self if beta == 1 else self * beta)
 

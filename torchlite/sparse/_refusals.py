@@ -26,7 +26,6 @@ _ASKED = {
     "expand is unsupported for {layout} tensors": "expand expand_copy repeat",
     "resize_reduction: support for output with {layout} layout is not implemented yet":
         "all.dim all.dims any.dim any.dims mean.dim prod.dim_int",
-    "torch.transpose_: in-place transposition is not supported for {layout} layout": "t_ transpose_",
     _CONTIGUOUS: "detach_copy masked_fill.Scalar masked_fill.Tensor t_copy transpose_copy unbind_copy",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
     _EMPTY + "[]": "aminmax linalg_det linalg_slogdet slogdet",

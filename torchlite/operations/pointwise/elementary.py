@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
-from ...core.machine import Tensor, fitting_array
-from ...core.values import Array, Namespace, dt
+from ...core.machine import Tensor, TensorBase, fitting_array
+from ...core.values import Array, Namespace, dt, strided, warn_once
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
@@ -64,12 +64,25 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("log", "log", lambda g, self: g / conj(self)),
     ("log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
     ("log10", "log10", lambda g, self: g / (conj(self) * 2.3025850929940456)),
-    ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
+    ("log1p", "log1p", lambda g, self: _log1p_vjp(g, self)),
     ("tan", "tan", lambda g, result: g * conj(1 + result**2)),
     ("tanh", "tanh", lambda g, result: _tanh_backward(g, result)),
     ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
     ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )
+
+
+def _log1p_vjp(g: Any, self: Any) -> Any:
+    """One is added to what a sparse tensor is when it is dense."""
+    if isinstance(self, TensorBase) and self.layout is not strided:
+        warn_once(
+            "log1p_backward: received self with sparse layout, but backward requires materialization of a dense tensor "
+            "with this shape"
+        )
+        self = self.to_dense()
+        if g.layout is not strided:
+            return g * (conj(self) + 1).reciprocal()
+    return g / (conj(self) + 1)
 
 
 def _acosh_vjp(g: Tensor, self: Tensor) -> Tensor:

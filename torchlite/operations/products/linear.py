@@ -114,6 +114,8 @@ def _laid_out(t: Tensor) -> bool:
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input @ weight.T + bias`."""
     if not (_laid_out(input) and _laid_out(weight)):  # sparse ones are multiplied by `matmul`
+        if bias is not None and not (_laid_out(input) or _laid_out(weight)):
+            return addmm.apply(bias, input, weight.t(), 1, 1)
         made = matmul.apply(input, weight.t())
         return made if bias is None else made + bias
     one = _as_one(input, weight, bias)
