@@ -454,7 +454,7 @@ KNOWN = (
         "negative views in inference mode",
         "PyTorch computes the numbers behind the bit there before functions that hand their operand on are asked",
         lambda program, d: (
-            d.field in ("is_inference()", "bits", "is", *OF_STEPS)
+            d.field in ("is_inference()", "bits", "is", *OF_STEPS, *OF_MEMORY)
             and says(program[-1].mode, "inference") and anywhere(program, "_neg_view|imag")
         ),
     ),
