@@ -387,20 +387,6 @@ def test_nodes_compute_only_the_gradients_that_are_asked_for(torch, tell):
             watched(make()).sum().backward(create_graph=graph)
 
 
-def test_what_nobody_asks_for_is_not_multiplied_out(monkeypatch):
-    import torchlite
-    from torchlite.operations.products import matmul
-
-    counted = []
-    layer, x = torchlite.nn.Linear(3, 4), torchlite.ones(5, 3, requires_grad=True)
-    product = matmul.mm.apply
-    monkeypatch.setitem(vars(matmul.mm), "apply", lambda *factors: counted.append(1) or product(*factors))
-    torchlite.autograd.grad(layer(x).sum(), x, create_graph=True)
-    assert not counted
-    torchlite.autograd.grad(layer(x).sum(), [x, layer.weight], create_graph=True)
-    assert counted
-
-
 @same_story
 def test_numbers_may_be_squeezed_along_a_dimension(torch, tell):
     for dim in (0, -1, (0,), (-1,), ()):

@@ -742,6 +742,18 @@ def test_sums(isa, shape):
         Pair("sum.dim_IntList").agree((x, None, False), taken=True)
 
 
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 5), (2, 3, 4, 5), (1, 1), (0, 3)])
+def test_borders(isa, shape):
+    pair, value = Pair("constant_pad_nd"), np.array(1.5, np.float32)
+    for before, after in ((1, 2), (0, 3), (-1, 2), (2, -1), (-1, -1), (-3, 5), (7, -4), (0, 0)):
+        for count in range(1, len(shape) + 1):
+            if min(shape[-count:]) + min(before, 0) + min(after, 0) < 0:
+                continue
+            for laid, _ in layouts(special(shape)):
+                pair.agree((laid, (before, after) * count, value), 0, 0, taken=None)
+    pair.agree((numbers(shape), (1, 2), value), 0, 0, taken=0 not in shape)
+
+
 @pytest.mark.parametrize("name", ("amax", "amin"))
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 65), (700, 79), (2, 3, 127), (5, 63), (0, 70)])
 def test_extremes_of_rows(isa, name, shape):
@@ -1102,6 +1114,7 @@ def good_calls():
         yield name, (image, (0, 2, 3), False)
         yield name, (numbers((4, 40)), -1, False)
         yield name, (numbers((4, 40)), 0, False)
+    yield "constant_pad_nd", (image, (1, 2, -1, 0), np.array(0, np.float32))
     for name in ("amax", "amin"):
         yield name, (numbers((4, 80)), (1,), False)
     for name in ("cumsum", "cumprod"):

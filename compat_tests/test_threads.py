@@ -28,7 +28,8 @@ def results():
     leaf = x.clone().requires_grad_()
     made = [x + y, x * 2.5, x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
     made += [rows + rows[0], rows * rows[:, :1], torch.outer(x[:900], y[:901]), rows.amax(1)]
-    made += [rows.softmax(0), rows.softmax(1), rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
+    made += [rows.sum(0), rows.softmax(0), rows.softmax(1)]
+    made += [rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
     for value in (leaf.sigmoid(), leaf.tanh(), leaf * leaf * y, F.silu(leaf), F.huber_loss(leaf, y)):
         made += torch.autograd.grad(value.sum(), leaf)
     images, points = rows.view(11, 1, 101, 1203), torch.rand(11, 301, 303, 2) * 2 - 1
@@ -53,6 +54,11 @@ def results_of_layers():
     made += learned(F.conv2d, torch.rand(13, 3, 40, 40), torch.rand(8, 3, 3, 3), torch.rand(8))
     made += learned(F.conv_transpose2d, torch.rand(13, 8, 20, 20), torch.rand(8, 3, 3, 3), torch.rand(3), 2)
     made += learned(F.max_pool2d, torch.rand(7, 5, 81, 83), 3, 2)
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):  # but for products, which are BLAS's
+        layer, x = kind(16, 32), torch.rand(9, 77, 16)
+        y = layer(x)[0]
+        made += [y, *torch.autograd.grad(y, [layer.bias_ih_l0, layer.bias_hh_l0], y.detach().cos())]
+    made.append(torch.rand(1111, 1203).t() @ torch.rand(1111))
     made += learned(F.scaled_dot_product_attention, *torch.rand(3, 5, 3, 70, 32).unbind())
     return [m.detach().numpy().copy() for m in made]
 

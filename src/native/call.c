@@ -175,7 +175,7 @@ static inline int second_operand(const Call *call, Tensor *a, PyObject *value, T
 }
 
 // How two operands go on together. The dimensions of the result, -1 where that is not for C.
-static inline int go_together(PyArrayObject *x, PyArrayObject *y, npy_intp *dims, Broadcast *form)
+static int go_together(PyArrayObject *x, PyArrayObject *y, npy_intp *dims, Broadcast *form)
 {
     if (!same_shape(x, y))
         return PyArray_NDIM(x) && PyArray_NDIM(y) ? broadcast(x, y, dims, form) : -1;

@@ -1,4 +1,4 @@
-// Of few elements, where NumPy's time is in what it sets up: extremes and where they stand, running sums, joined arrays.
+// Where NumPy's time is in what it sets up: of few elements extremes and where they stand, running sums, joined arrays; borders.
 #include "kernel.h"
 
 enum { FEW = 4096 };  // elements from which on NumPy's loops are worth their setting up
@@ -149,7 +149,52 @@ static PyObject *joined(PyObject *const *a, Py_ssize_t count, int new)
 static PyObject *cat(PyObject *const *a, Py_ssize_t count) { return joined(a, count, 0); }
 static PyObject *stack(PyObject *const *a, Py_ssize_t count) { return joined(a, count, 1); }
 
+static void fill(float *to, N n, float value)
+{
+    for (N i = 0; i < n; i++) to[i] = value;
+}
+
+// Along the first of some dimensions: what comes before the numbers, these, and what comes after them.
+static void pad_along(const float *from, float *to, int ndim, const npy_intp *sizes, const npy_intp *shape, const N *before, float value)
+{
+    const N each = product(sizes + 1, ndim - 1), made = product(shape + 1, ndim - 1);
+    const N first = *before < 0 ? 0 : *before < *shape ? *before : *shape, end = *sizes + *before;
+    const N last = end < first ? first : end < *shape ? end : *shape;
+    fill(to, first * made, value);
+    if (ndim == 1) memcpy(to + first, from + first - *before, (last - first) * sizeof *to);
+    for (N i = first; ndim > 1 && i < last; i++)
+        pad_along(from + (i - *before) * each, to + i * made, ndim - 1, sizes + 1, shape + 1, before + 1, value);
+    fill(to + last * made, (*shape - last) * made, value);
+}
+
+// `constant_pad_nd(array, pad, value)`: so many more before and after, or fewer, from the last dimension on.
+static PyObject *pad(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 3 && PyTuple_CheckExact(a[1]) ? floats(a[0]) : NULL, *value = x ? floats(a[2]) : NULL;
+    if (!value || PyTuple_GET_SIZE(a[1]) % 2 || PyArray_NDIM(value) || !PyArray_NDIM(x) || !PyArray_SIZE(x)) return NULL;
+    const int ndim = PyArray_NDIM(x);
+    const N FAR = (N)1 << 40;
+    N before[NPY_MAXDIMS] = {0}, more;
+    npy_intp shape[NPY_MAXDIMS], left[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
+    memcpy(left, shape, ndim * sizeof *left);
+    for (int i = 0; i < PyTuple_GET_SIZE(a[1]); i++) {
+        const int d = ndim - 1 - i / 2;
+        if (d < 0 || !whole_number(PyTuple_GET_ITEM(a[1], i), &more) || more > FAR || more < -FAR) return NULL;
+        shape[d] += more;
+        left[d] += more < 0 ? more : 0;
+        if (i % 2 == 0) before[d] = more;
+    }
+    for (int d = 0; d < ndim; d++)
+        if (shape[d] <= 0 || left[d] < 0) return NULL;
+    PyArrayObject *y = fresh(ndim, shape);
+    if (!y) PyErr_Clear();
+    else WORK(PyArray_SIZE(y), pad_along(data_of(x), data_of(y), ndim, PyArray_DIMS(x), shape, before, *data_of(value)));
+    return (PyObject *)y;
+}
+
 const KernelDef few_kernels[] = {
+    {"constant_pad_nd", pad},
     {"max", max}, {"min", min}, {"max.dim", max_along}, {"min.dim", min_along}, {"argmax", argmax},
     {"argmin", argmin}, {"any", any}, {"all", all}, {"cumsum", cumsum}, {"cat", cat},
     {"stack", stack}, {NULL},

@@ -23,6 +23,8 @@ typedef struct { const char *name; Attempt attempt; } KernelDef;
 extern const Loops *loops;  // isa.c: those of the instruction set chosen
 int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
+// sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
+void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 

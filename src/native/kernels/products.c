@@ -106,7 +106,7 @@ static PyObject *mv(PyObject *const *a, Py_ssize_t count)
         return NULL;
     const npy_intp rows = m.rows;
     PyArrayObject *y = fresh(1, &rows);
-    if (y) WORK(m.rows * m.columns, loops->sum_of_columns(data_of(m.array), data_of(v), 0, data_of(y), m.columns, m.rows));
+    if (y) sum_columns(data_of(m.array), data_of(v), 0, data_of(y), m.columns, m.rows);
     return (PyObject *)y;
 }
 

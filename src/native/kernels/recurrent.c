@@ -82,6 +82,38 @@ static void biases(const Recurrence *r, PyArrayObject *of_input, PyArrayObject *
     }
 }
 
+// A layer forward, or back from `g`: each thread takes some elements of the batch through time, with room of its own.
+typedef struct {
+    const Recurrence *r;
+    const float *x, *of_input, *of_state, *bias, *g, *before;
+    float *h, *c, *gates, *hidden, *more, *rows;
+    N room;
+    int failed;
+} Layer;
+
+static void layer_share(void *work, N from, N to)
+{
+    Layer *w = work;
+    Recurrence r = *w->r;
+    r.first = from * BLOCK;
+    r.after = to * BLOCK < r.batch ? to * BLOCK : r.batch;
+    float *room = malloc((size_t)w->room * sizeof *room);
+    if (!room) w->failed = 1;
+    else if (w->rows)
+        loops->recurrent_slope(&r, w->g, w->of_state, w->gates, w->hidden, w->more, w->before, w->h, w->c, w->rows, room);
+    else
+        loops->recurrent(&r, w->x, w->h, w->c, w->of_input, w->of_state, w->bias, w->gates, w->hidden, w->more, room);
+    free(room);
+}
+
+static int go_through(Layer *work)
+{
+    const Recurrence *r = work->r;
+    SHARED(layer_share, *work, (r->batch + BLOCK - 1) / BLOCK, BLOCK * r->length * r->gates * r->size * r->size);
+    if (work->failed) PyErr_NoMemory();
+    return !work->failed;
+}
+
 static PyArrayObject *copied(PyArrayObject *a) { return (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER); }
 
 static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
@@ -93,8 +125,7 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
     if (!vector(a[5], width, &b_ih) || !vector(a[6], width, &b_hh)) return NULL;
     npy_intp shape[3] = {r.length, r.batch, n}, none = 0;
     N widest = r.features > n ? r.features : n;
-    size_t room = (r.features + n + 2) * width + 2 * SLACK + BLOCK * (2 * (width + SLACK) + widest);
-    float *memory = PyMem_Malloc(room * sizeof(float));
+    float *memory = PyMem_Malloc(((r.features + n + 2) * width + 2 * SLACK) * sizeof(float));
     PyArrayObject *y = fresh(3, shape), *last = copied(h), *cell = r.gates == 4 ? copied((PyArrayObject *)a[2]) : fresh(1, &none);
     PyArrayObject *hidden = kept_array(&r, n, 1);
     PyArrayObject *gates = r.gates > 1 ? kept_array(&r, width, 1) : (PyArrayObject *)Py_XNewRef(hidden);
@@ -102,14 +133,17 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
     PyObject *made = NULL;
     if (memory && y && last && cell && hidden && gates && more) {
         float *of_input = memory, *of_state = of_input + r.features * width + SLACK;
-        float *bias = of_state + n * width + SLACK, *left = bias + 2 * width;
+        float *bias = of_state + n * width + SLACK;
         turned((PyArrayObject *)a[3], of_input, width, r.features);
         turned((PyArrayObject *)a[4], of_state, width, n);
         biases(&r, b_ih, b_hh, bias);
-        WORK(PyArray_SIZE(gates) * n, loops->recurrent(&r, data_of(x), data_of(last), data_of(cell), of_input, of_state, bias,
-                                                       data_of(gates), data_of(hidden), data_of(more), left));
-        memcpy(data_of(y), data_of(hidden), PyArray_NBYTES(y));
-        made = PyTuple_Pack(6, y, last, cell, gates, hidden, more);
+        Layer work = {.r = &r, .x = data_of(x), .h = data_of(last), .c = data_of(cell), .of_input = of_input,
+                      .of_state = of_state, .bias = bias, .gates = data_of(gates), .hidden = data_of(hidden),
+                      .more = data_of(more), .room = BLOCK * (2 * (width + SLACK) + widest)};
+        if (go_through(&work)) {
+            memcpy(data_of(y), data_of(hidden), PyArray_NBYTES(y));
+            made = PyTuple_Pack(6, y, last, cell, gates, hidden, more);
+        }
     } else if (!memory) {
         PyErr_NoMemory();
     }
@@ -155,7 +189,7 @@ static PyObject *sum_of_rows(int wanted, PyArrayObject *rows)
     if (!wanted) return Py_NewRef(Py_None);
     npy_intp n = PyArray_DIM(rows, 1);
     PyArrayObject *made = fresh(1, &n);
-    if (made) WORK(PyArray_SIZE(rows), loops->sum_of_columns(data_of(rows), NULL, 0, data_of(made), PyArray_DIM(rows, 0), n));
+    if (made) sum_columns(data_of(rows), NULL, 0, data_of(made), PyArray_DIM(rows, 0), n);
     return (PyObject *)made;
 }
 
@@ -235,16 +269,17 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
     if (optional(a[0], 3, shape, &g) && optional(a[1], 2, shape + 1, &g_h) && optional(a[2], 2, shape + 1, &g_c)) {
         PyArrayObject *to_h = state_gradient(&r, g_h), *to_c = lstm ? state_gradient(&r, g_c) : NULL;
         PyArrayObject *rows = matrix(steps, width), *before = matrix(steps, n);
-        float *memory = PyMem_Malloc((size_t)(width * n + (steps * n) * lstm + SLACK + BLOCK * (n + SLACK + 2 * width)) * sizeof(float));
+        float *memory = PyMem_Malloc((size_t)(width * n + (steps * n) * lstm + SLACK) * sizeof(float));
         if (to_h && (to_c || !lstm) && rows && before && memory) {
-            float *w = memory, *cells = w + width * n + SLACK, *left = cells + steps * n * lstm;
+            float *w = memory, *cells = w + width * n + SLACK;
             memcpy(w, PyArray_DATA((PyArrayObject *)a[7]), width * n * sizeof *w);
             begun_with(&r, h, hidden, n, data_of(before));
             if (lstm) begun_with(&r, (PyArrayObject *)a[5], more, 2 * n, cells);
-            WORK(steps * width * n, loops->recurrent_slope(&r, data_or_null(g), w, data_of(gates), data_of(hidden),
-                                                           data_of(more), lstm ? cells : data_of(before), data_of(to_h),
-                                                           data_or_null(to_c), data_of(rows), left));
-            made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, gates, before, to_h, to_c, needs);
+            Layer work = {.r = &r, .g = data_or_null(g), .of_state = w, .gates = data_of(gates), .hidden = data_of(hidden),
+                          .more = data_of(more), .before = lstm ? cells : data_of(before), .h = data_of(to_h),
+                          .c = data_or_null(to_c), .rows = data_of(rows), .room = BLOCK * (n + SLACK + 2 * width)};
+            if (go_through(&work))
+                made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, gates, before, to_h, to_c, needs);
         } else if (!memory) {
             PyErr_NoMemory();
         }

@@ -32,6 +32,23 @@ static void sum_share(void *work, N from, N to)
     if (!w->totals) loops->sum_of_ends(w->x + from * w->last, w->squared, w->y + from, 1, to - from, w->last);
 }
 
+enum { ABREAST = 64 };  // columns that are added up by one thread
+
+typedef struct { const float *x, *weights; int squared; float *y; N rows, n; } Columns;
+
+static void columns_share(void *work, N from, N to)
+{
+    const Columns *w = work;
+    const N after = to * ABREAST < w->n ? to * ABREAST : w->n;
+    loops->sum_of_columns(w->x, w->weights, w->squared, w->y, w->rows, w->n, from * ABREAST, after);
+}
+
+void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n)
+{
+    Columns work = {x, weights, squared, y, rows, n};
+    SHARED(columns_share, work, (n + ABREAST - 1) / ABREAST, rows * ABREAST);
+}
+
 // Of all: by blocks, and then of these.
 static int sum_of_all(PyArrayObject *x, int squared, float *y)
 {
@@ -67,7 +84,7 @@ static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
     PyArrayObject *y = fresh(kept, shape);
     if (!y) return NULL;
     if (after == 1 && between > 1)
-        WORK(PyArray_SIZE(x), loops->sum_of_columns(data_of(x), NULL, squared, data_of(y), before, between));
+        sum_columns(data_of(x), NULL, squared, data_of(y), before, between);
     else if (PyArray_SIZE(y) == 1) {
         if (!sum_of_all(x, squared, data_of(y))) Py_CLEAR(y);
     } else if (before == 1) {

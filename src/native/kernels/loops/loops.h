@@ -62,7 +62,7 @@ typedef ptrdiff_t N;
     X(all_within, (const float *x, N n, float limit, int *within)) \
     X(add_up, (const float *x, int squared, double *total, N n)) \
     X(add_to, (const float *x, float *y, N n)) \
-    X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
+    X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n, N first, N after)) \
     X(extremes, (const float *x, int flip, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
     /* channels.c: images (n, channels, size) */ \

@@ -69,8 +69,8 @@ void IN_ISA(recurrent)(const Recurrence *r, const float *x, float *h, float *c, 
     float *sums = room, *own = sums + OUT * apart, *columns = own + OUT * apart;
     for (N step = 0; step < r->length; step++) {
         N t = r->reverse ? r->length - 1 - step : step;
-        for (N b = 0; b < r->batch;) {
-            int block = block_of(r->batch - b);
+        for (N b = r->first; b < r->after;) {
+            int block = block_of(r->after - b);
             fill_rows(bias, width, sums, apart, block);
             add_product(x + (t * r->batch + b) * r->features, r->features, of_input, width, sums, apart, block, columns);
             if (r->cell == GRU) fill_rows(bias + width, width, own, apart, block);
@@ -142,8 +142,8 @@ void IN_ISA(recurrent_slope)(const Recurrence *r, const float *g, const float *w
     float *sums = room, *columns = sums + OUT * apart, *of_state = columns + OUT * width;
     for (N step = 0; step < r->length; step++) {
         N t = r->reverse ? step : r->length - 1 - step;
-        for (N b = 0; b < r->batch;) {
-            int block = block_of(r->batch - b);
+        for (N b = r->first; b < r->after;) {
+            int block = block_of(r->after - b);
             N first = t * r->batch + b;
             for (int k = 0; k < block; k++) {
                 N at = first + k;

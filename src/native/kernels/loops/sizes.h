@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct { ptrdiff_t length, batch, features, size, gates; int cell, reverse; } Recurrence;
+typedef struct { ptrdiff_t length, batch, features, size, gates, first, after; int cell, reverse; } Recurrence;  // of a batch's elements, those from first on
 
 typedef struct {
     ptrdiff_t heads, count, first, after;  // of an element of the batch, of all, and which of them are at hand

@@ -88,12 +88,13 @@ void IN_ISA(extremes)(const float *restrict x, int flip, float *restrict y, N ro
     }
 }
 
-// (rows, n) to (n), so many columns at a time; of rows times a weight each where these are given, or of squares.
-void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n)
+// (rows, n) to (n), from a first column on, so many at a time; of rows times a weight each where these are given, or of squares.
+void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n,
+                            N first, N after)
 {
     enum { SOME = 256, FEW = 32 };
-    for (N first = 0; first < n; first += SOME) {
-        N some = n - first < SOME ? n - first : SOME;
+    for (; first < after; first += SOME) {
+        N some = after - first < SOME ? after - first : SOME;
         double total[SOME] = {0};
         for (N r = 0; r < rows; r += FEW) {
             float part[SOME] = {0};
