@@ -134,3 +134,33 @@ def test_histograms_have_a_history_that_leads_nowhere(torch, tell):
     for made in (torch.histogram(x, 3), torch.histogram(x, torch.tensor([0.0, 1.0, 3.0]))):
         tell(made.hist.requires_grad, made.bin_edges.requires_grad)
         _tried(tell, made.hist.sum().backward)
+
+
+@pytest.mark.parametrize("name", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"])
+def test_what_is_computed_in_eight_bits(name):
+    @same_story
+    def program(torch, tell):
+        x, y = (
+            torch.tensor(numbers).to(getattr(torch, f"float8_{name}"))
+            for numbers in ([1.0, 2.0, float("nan"), 0.5, 3.0], [2.0, 2.0, 1.0, 0.25, 4.0])
+        )
+        tell((x * y).float(), x == y, x != 2, x == x, x.isnan(), torch.where(x == y, x, y).float())
+
+    program()
+
+
+@pytest.mark.parametrize("name", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"])
+def test_what_becomes_eight_bits(name):
+    @same_story
+    def program(torch, tell):
+        dtype = getattr(torch, f"float8_{name}")
+        numbers = [464.0, 480.0, 1e5, float("inf"), -500.0, float("nan"), 61440.0, 65536.0, 250.0, 2.0**-127, -3.0]
+        tell(torch.tensor(numbers, dtype=dtype).float(), torch.tensor([1000, -3]).to(dtype).float())
+        for wide in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            tell(torch.tensor(numbers, dtype=wide).to(dtype).float())
+        held = torch.zeros(2, dtype=dtype)
+        held[0] = torch.tensor(-1000.0)
+        tell(held.float(), held.copy_(torch.tensor([900.0, -900.0])).float())
+        tell(torch.full((1,), 1000.0, dtype=dtype).float(), torch.zeros(1).to(dtype).float())
+
+    program()

@@ -223,10 +223,10 @@ def test_numerical_jacobians() -> None:
 # ---- functions that PyTorch tests by their inner names
 
 
-def _scaled(lib, shape_a=(), shape_b=(), dtype=None, bias=False, columns=16):
+def _scaled(lib, shape_a=(), shape_b=(), dtype=None, bias=False, scale=0.5):
     a = (lib.arange(16 * 32).reshape(16, 32) % 7 - 3.0).to(lib.float8_e4m3fn)
-    b = (lib.arange(16 * 32).reshape(16, 32) % 5 - 2.0).to(lib.float8_e4m3fn)[:columns].t()
-    scales = lib.full(shape_a, 0.5), lib.full(shape_b, 0.25)
+    b = (lib.arange(16 * 32).reshape(16, 32) % 5 - 2.0).to(lib.float8_e4m3fn).t()
+    scales = lib.full(shape_a, scale), lib.full(shape_b, 0.25)
     try:
         made = lib._scaled_mm(a, b, *scales, lib.ones(16) if bias else None, out_dtype=dtype and getattr(lib, dtype))
     except (ValueError, RuntimeError) as error:
@@ -239,6 +239,7 @@ def _scaled(lib, shape_a=(), shape_b=(), dtype=None, bias=False, columns=16):
     [
         {}, {"dtype": "float32", "bias": True}, {"dtype": "bfloat16"}, {"dtype": "float8_e5m2"},
         {"shape_a": (16, 1), "shape_b": (1, 16), "dtype": "float32"}, {"shape_a": (3,)},
+        {"scale": 500.0}, {"scale": 5e5, "dtype": "float8_e5m2"},
     ],
     ids=str,
 )  # fmt: skip

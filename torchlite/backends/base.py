@@ -15,7 +15,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..core.values import arrays
+from ..core.values import dtype as dt
 from ..core.values.arrays import Namespace
 from ..core.values.device import (
     backend_names,
@@ -31,8 +34,6 @@ from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..core.declare.op import Op
 
 
@@ -224,7 +225,15 @@ def cast_array(array: arrays.Array, to: np.dtype) -> Any:
         if array.size:
             warn("Casting complex values to real discards the imaginary part")
         array = array.real
-    return array.astype(to)
+    fit = _INTO_EIGHT_BITS.get(to)
+    return array.astype(to) if fit is None or array.__class__ is not np.ndarray else fit(array).astype(to)
+
+
+# What PyTorch makes of numbers before they are rounded: those beyond the last are the last; where signs lack, they go.
+_INTO_EIGHT_BITS: dict[np.dtype, Callable[[np.ndarray], np.ndarray]] = {
+    dt.float8_e4m3fn.numpy: lambda array: array.astype(np.float32).clip(-448, 448),
+    dt.float8_e8m0fnu.numpy: lambda array: np.abs(array.astype(np.float32)).clip(2.0**-127),
+}
 
 
 for _type, _module in (("cuda", "cupy"), ("meta", "meta")):

@@ -148,9 +148,9 @@ class Elementwise(Op):
     def _accepts(self, d: dt.dtype) -> bool:
         if d is dt.complex32:
             return self.name not in no_kernel
-        if self.dtypes is not None and d not in self.dtypes:
-            return False
-        return d.itemsize > 1 or d.category < dt.FLOAT  # nothing is computed in float8
+        if self.dtypes is not None:
+            return d in self.dtypes
+        return d.itemsize > 1 or d.category < dt.FLOAT  # float8 is computed in where that is said
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])

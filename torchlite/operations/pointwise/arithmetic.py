@@ -80,7 +80,7 @@ publish(rsub, method=False, operators="rsub")
 
 mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
-    halves="mixed", operators=True, of_numbers=True,
+    halves="mixed", operators=True, of_numbers=True, dtypes=frozenset(dt.DTYPES),
 )  # fmt: skip
 publish(
     mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"

@@ -78,6 +78,7 @@ choose: Elementwise = Elementwise(
     by_form=True,
     numbers_count=True,
     real_parts=False,
+    dtypes=frozenset(dt.DTYPES),
 )
 
 

@@ -63,7 +63,10 @@ def _scaled_mm(
         product = product + bias.float()
     if scale_result is not None:
         product = product * scale_result
-    return product.to(self.dtype if out_dtype is None else out_dtype)
+    made = self.dtype if out_dtype is None else out_dtype
+    if made is dt.float8_e4m3fn:  # which has no infinity
+        product = product.clamp(dt.finfo(made).min, dt.finfo(made).max)
+    return product.to(made)
 
 
 @published(
