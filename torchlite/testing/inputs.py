@@ -42,6 +42,9 @@ _SHAPES: tuple[dict[str, Shape], ...] = (
     {"": (1, 2, 4, 4), "grad_output": (1, 2, 3, 1), "result": (1, 2, 3, 1), "indices": (1, 2, 3, 1)},
     {"": (1, 2, 3, 3, 3), "grid": (1, 2, 2, 2, 3), "theta": (1, 3, 4), "random_samples": (1, 2, 3)},
     {"": (1, 2, 3, 3, 3), "grad_output": (1, 2, 2, 2, 2), "result": (1, 2, 2, 2, 2), "indices": (1, 2, 2, 2, 2)},
+    # Gradients of what was made smaller.
+    {"": (1, 2, 2)},
+    {"": (1, 2, 2, 2)},
     {"": (3, 1, 2), "weight": (2, 2, 3), "bias": (3,)},
     {"": (1, 8, 1)},
 )
@@ -51,6 +54,7 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "dim": (0, (0,)), "dim0": (0,), "dim1": (1, 0), "dim2": (1,), "dims": ((1, 0), (0,), (0, 1)), "dimension": (0,),
     "size": ((4, 3), (3, 4), (2, 3, 4), 2), "stride": ((1, 3), (4, 1), (1, 1, 1)), "step": (1,), "start": (0,),
     "end": (2,), "pad": ((1, 1),),
+    "input_size": ((1, 2, 4), (1, 2, 4, 4), (1, 2, 3, 3, 3)), "align_corners": (False,),
     "input_sizes": ((3, 4),), "index": (1,), "split_size": (2,), "split_sizes": ((1, 2), (2, 1)), "k": (2,),
     "shifts": ((1,),), "repeats": ((2, 1),), "n": (1, 2), "p": (2, 0.5), "maxnorm": (1,), "offset": (0,),
     "reduce": ("sum", "add", "prod"), "rounding_mode": ("floor",), "decimals": (1,), "bins": ((2, 2, 2, 2), 3),
