@@ -12,7 +12,7 @@ from ...core.values import Array, Namespace, dt, not_implemented_for, strided
 from ...kernels.summing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
-from .matmul import H, into_exactly, matmul, product, to_first, to_second, unrounded
+from .matmul import H, by_columns, into_exactly, matmul, product, to_first, to_second, unrounded
 
 if TYPE_CHECKING:
     pass
@@ -53,9 +53,11 @@ def _is_no_matrix(values: Sequence[Any]) -> bool:
 
 
 def _of_input(g: Tensor, weight: Tensor, input_shape: tuple[int, ...], input_stride: tuple[int, ...]) -> Tensor:
-    if len(input_shape) == 2:
+    if len(input_shape) != 2:
+        return product_with.apply(g, H(weight))
+    if by_columns(input_shape, input_stride):
         return to_first(g, weight.t(), input_shape, input_stride)
-    return product_with.apply(g, H(weight))
+    return g.mm(conj(weight))
 
 
 def _of_weight(g: Tensor, input: Tensor, weight_shape: tuple[int, ...], weight_stride: tuple[int, ...]) -> Tensor:

@@ -173,20 +173,20 @@ def adjoint(t: Tensor) -> Tensor:
     return conj(turned.apply(t))
 
 
-def _by_columns(shape: Sequence[int], stride: Sequence[int]) -> bool:
+def by_columns(shape: Sequence[int], stride: Sequence[int]) -> bool:
     return tuple(stride) == (1, shape[0])
 
 
 def to_first(g: Tensor, mat2: Tensor, shape: Sequence[int], stride: Sequence[int]) -> Tensor:
     """The gradient of the first factor of a product of matrices, lying as the factor of this form does."""
-    if _by_columns(shape, stride):
+    if by_columns(shape, stride):
         return turned.apply(conj(mat2).mm(turned.apply(g)))
     return g.mm(adjoint(mat2))
 
 
 def to_second(g: Tensor, mat1: Tensor, shape: Sequence[int], stride: Sequence[int]) -> Tensor:
     """The same of the second factor."""
-    if _by_columns(shape, stride):
+    if by_columns(shape, stride):
         return turned.apply(turned.apply(g).mm(conj(mat1)))
     return adjoint(mat1).mm(g)
 
