@@ -1275,7 +1275,7 @@ def other_values(value):
 # Which weights causal attention keeps, and in which order, is each one's own.
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
 OWN |= {("_scaled_dot_product_attention_backward", 4)}  # a mask, which the weights that were kept have seen to
-OWN |= {("_scaled_dot_product_attention_backward", 5)}  # the result, of which the twin makes no use
+OWN |= {("_scaled_dot_product_attention_backward", i) for i in (3, 5)}  # what is kept follows from them
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
 OWN |= {("map_all", 2)}  # two accounts of each map, of which each reads its own
 OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend
