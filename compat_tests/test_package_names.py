@@ -221,3 +221,19 @@ def test_types_of_torchscript_can_be_named():
     assert all(isinstance(each, type) for each in (torchlite.TensorType, torchlite.DeviceObjType, torchlite._C.Type))
     with pytest.raises(NotImplementedError, match=r"torchlite has no torch\._C\.TensorType"):
         torchlite.TensorType()
+
+
+def test_what_asks_whether_cuda_is_in_use_and_whether_a_trace_is_written():
+    assert torchlite.cuda._initialized is torchlite.cuda.is_initialized()
+    assert torchlite._C._is_tracing() is torch._C._is_tracing() is False
+    x = torchlite.arange(3.0)
+    assert importlib.import_module("torchlite._vmap_internals")._vmap(lambda t: t * 2)(x).tolist() == [0, 2, 4]
+
+
+def test_products_in_groups_by_their_inner_name():
+    def of(lib):
+        a, b = (lib.arange(96.0).reshape(shape).bfloat16() / 50 for shape in ((6, 16), (2, 16, 3)))
+        ends = lib.tensor([2, 6], dtype=lib.int32)
+        return lib._grouped_mm(a, b.repeat(1, 1, 8), offs=ends).float().tolist()
+
+    assert str(of(torchlite))[:200] == str(of(torch))[:200]

@@ -67,6 +67,10 @@ def _get_tracing_state() -> None:
     """What a trace has written so far, of which there is none."""
 
 
+def _is_tracing() -> bool:
+    return False
+
+
 def _set_math_sdp_allow_fp16_bf16_reduction(allow: bool) -> None:
     """Attention sums in float32 in any case."""
 
@@ -76,4 +80,5 @@ def _ExcludeDispatchKeyGuard(keys: Any) -> nullcontext[None]:
     return nullcontext()
 
 
-__all__ = [*_GRAPHS, *(name for name in globals() if name.startswith(("_has_", "_jit_", "_get_", "_set_", "_Exclude")))]
+_SHOWN = ("_has_", "_is_", "_jit_", "_get_", "_set_", "_Exclude")
+__all__ = [*_GRAPHS, *(name for name in globals() if name.startswith(_SHOWN))]

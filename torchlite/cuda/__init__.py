@@ -278,6 +278,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name == "_initialized":
+        return is_initialized()
     if name == "OutOfMemoryError":
         from ..exceptions import OutOfMemoryError
 

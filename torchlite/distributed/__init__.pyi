@@ -135,8 +135,6 @@ ProcessGroupGloo: _Missing
 ReduceOptions: _type
 ReduceScatterOptions: _type
 ScatterOptions: _type
-algorithms._checkpoint: _Any
-algorithms._checkpoint.checkpoint_wrapper: _Any
 algorithms.model_averaging: _Any
 algorithms.model_averaging.averagers: _Any
 def all_gather_coalesced(output_tensor_lists: _Sequence[_Sequence[_Tensor]], input_tensor_list: _Sequence[_Tensor], group: _Any = None, async_op: _bool = False) -> _Work | None: ...

@@ -151,6 +151,7 @@ FACES = {
     "_vendor": Face("Packages that PyTorch brings along."),
     "_vendor.packaging": Face("What is asked about versions."),
     "_vendor.packaging.version": Face("", "torch_version: Version=TorchVersion parse=TorchVersion"),
+    "_vmap_internals": Face("", "func: vmap _vmap=vmap"),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
     "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),

@@ -32,15 +32,9 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._composable.replicate": ("", "distributed._composable: replicate"),
     "distributed._symmetric_memory": ("empty get_mem_pool is_nvshmem_available rendezvous", ""),
     "distributed._tensor": ("", f"distributed.tensor: *; {_MESH}"),
+    "distributed._tensor.device_mesh": ("", _MESH),
     "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
-    "distributed.algorithms._checkpoint": ("", ""),
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": (
-        """
-        ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper apply_activation_checkpointing
-        checkpoint_wrapper offload_wrapper
-        """,
-        "",
-    ),
+    "distributed._tensor.placement_types": ("", "distributed.tensor: Partial Placement Replicate Shard"),
     "distributed.algorithms.model_averaging": ("", ""),
     "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),

@@ -102,8 +102,13 @@ def wrap(module: Module, **wrap_overrides: Any) -> Module:
     return wrapper_cls(module, **{**options, **wrap_overrides})
 
 
-def wrap_inside(module: Module, policy: Any, wrapper: Callable[..., Module], ignored: set[Module]) -> int:
-    """Wrap the modules inside of one for which a policy is; how many numbers are in parameters of wrapped ones."""
+def wrap_inside(
+    module: Module, policy: Any, wrapper: Callable[..., Module], ignored: set[Module], least: int = 1
+) -> int:
+    """Wrap the modules inside of one for which a policy is; how many numbers are in parameters of wrapped ones.
+
+    What has fewer than the `least` numbers in its parameters is left as it is.
+    """
     wrapped = 0
     for name, child in module.named_children():
         if child in ignored:
@@ -111,8 +116,8 @@ def wrap_inside(module: Module, policy: Any, wrapper: Callable[..., Module], ign
         numel = sum(param.numel() for param in child.parameters())
         inside = 0
         if policy(module=child, recurse=True, nonwrapped_numel=numel):
-            inside = wrap_inside(child, policy, wrapper, ignored)
-        chosen = numel > 0 and policy(module=child, recurse=False, nonwrapped_numel=numel - inside)
+            inside = wrap_inside(child, policy, wrapper, ignored, least)
+        chosen = numel >= least and policy(module=child, recurse=False, nonwrapped_numel=numel - inside)
         if chosen:
             setattr(module, name, wrapper(child, **(chosen if isinstance(chosen, dict) else {})))
             inside = numel

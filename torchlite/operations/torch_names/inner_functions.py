@@ -120,6 +120,17 @@ def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
     return self.int() @ mat2.int()
 
 
+@published(
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None)",
+    method=False,
+)
+def _grouped_mm(self: Tensor, mat2: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: Any) -> Tensor:
+    """`torch.nn.functional.grouped_mm`."""
+    from ...nn.functional import grouped_mm
+
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
 _inner(
     "_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales)",
     lambda self, mat2, scales: self @ mat2.to(self.dtype).t() * scales,

@@ -1,0 +1,1 @@
+"""Modules that keep little for their backward pass."""
