@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections import defaultdict
@@ -95,9 +94,6 @@ def draws(name: str) -> bool:
 
 
 def left_behind(name: str, where: str, scene: Scene, before: dict[str, Any]) -> Left | None:
-    for thread in threading.enumerate():
-        if thread.is_alive() and thread is not threading.current_thread():
-            thread.join(10)
     what = state.differences(before, state.snapshot(scene))
     if draws(name) and state.STREAM in what:
         what.remove(state.STREAM)

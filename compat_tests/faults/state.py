@@ -34,6 +34,14 @@ def mode_of(mode: Mode) -> dict[str, Any]:
     return {name: getattr(mode, name) for name in _SWITCHES}
 
 
+def running_threads() -> int:
+    """How many go on, after those that are about to end have had the time for it."""
+    for thread in threading.enumerate():
+        if thread.is_alive() and thread is not threading.current_thread():
+            thread.join(10)
+    return sum([thread.is_alive() for thread in threading.enumerate()])
+
+
 def of_thread() -> dict[str, Any]:
     state = local.state
     found = {
@@ -66,7 +74,7 @@ def of_process() -> dict[str, Any]:
         "pipes": _decorator._deterministic,
         "errors of NumPy": np.geterr(),
         STREAM: torch.get_rng_state().numpy().tobytes(),
-        "running threads": sum([thread.is_alive() for thread in threading.enumerate()]),
+        "running threads": running_threads(),
     }
     for name, value in vars(modules).items():
         if name.startswith("_global") and hasattr(value, "__len__"):

@@ -7,7 +7,7 @@ from operator import iadd
 from typing import Any
 
 from ..core.declare import method
-from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, wrap
+from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, moves, wrap
 from ..core.state import local
 from ..core.values import contiguous_format, is_dense, strided
 from ..core.values.layout import sparse_coo
@@ -35,7 +35,7 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
                 if have is None:
                     taken = owned and (grad.layout is sparse_coo or grad.stride() == leaf.stride())
                     made = grad if taken else _laid_out_like(grad, leaf, create_graph)
-                    leaf._grad = made if create_graph or not (taken or made is grad) else made.detach()
+                    leaf._grad = made if create_graph or not (taken or made is grad or moves(made)) else made.detach()
                 elif have.layout is not strided and grad.layout is strided:
                     leaf._grad = grad + have
                 else:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..core.declare.op import Op
 
 
-__all__ = ["Backend", "backend_names", "cast_array", "find_installed", "get_backend", "register_backend"]
+__all__ = ["Backend", "backend_names", "cast_array", "find_installed", "get_backend", "register_backend", "rounded"]
 
 
 class Backend:
@@ -225,6 +225,11 @@ def cast_array(array: arrays.Array, to: np.dtype) -> Any:
         if array.size:
             warn("Casting complex values to real discards the imaginary part")
         array = array.real
+    return rounded(array, to)
+
+
+def rounded(array: arrays.Array, to: np.dtype) -> Any:
+    """The numbers as the nearest ones of another dtype."""
     fit = _INTO_EIGHT_BITS.get(to)
     return array.astype(to) if fit is None or array.__class__ is not np.ndarray else fit(array).astype(to)
 

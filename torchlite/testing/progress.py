@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,12 +22,11 @@ def progress(items: Iterable[T], total: int | None = None, name: Callable[[T], A
         return
     of = len(items) if total is None else total  # type: ignore[arg-type]
     began = time.monotonic()
-    try:
+    with ExitStack() as stack:
+        stack.callback(print, "\r\x1b[K", end="", file=sys.stderr, flush=True)
         for done, item in enumerate(items):
             _draw(done, of, time.monotonic() - began, str(name(item)))
             yield item
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _draw(done: int, of: int, seconds: float, name: str) -> None:

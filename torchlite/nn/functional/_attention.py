@@ -146,7 +146,7 @@ def _one_more(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> bool:
 def _pieces(x: Tensor, count: int) -> Sequence[Tensor]:
     """The pieces along the last dimension, each row by row."""
     apart = x.unflatten(-1, (count, x.size(-1) // count)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-    return [apart[at] for at in range(count)]
+    return tuple([apart[at] for at in range(count)])
 
 
 def _in_projection_packed(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.base import cast_array, get_backend
+from ...backends.base import get_backend, rounded
 from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
 from ...core.memory import lend
@@ -168,7 +168,7 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
             natural = dt.get_default_dtype() if kind == "f" else dt.default_complex()
         if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
             d = d or (_complex() if natural.is_complex else natural)
-            return local.state.quiet(cast_array, array, d.numpy), d
+            return local.state.quiet(rounded, array, d.numpy), d
     shape = _shape_of(data)
     get_backend(CPU).check_room(shape, (d or dt.uint8).numpy)
     found = d or _inferred(data)
