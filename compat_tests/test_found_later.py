@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 
@@ -375,10 +376,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.filterwarnings("ignore:.*in beta")
 def test_refusals_have_torch_words(name):
     @same_story
     def program(torch, tell):
-        _tried(tell, lambda: REFUSED[name](torch))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*in beta")  # which is told once in a process
+            _tried(tell, lambda: REFUSED[name](torch))
 
     program()
