@@ -48,7 +48,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return _unchanged if fn is None else fn
 
 
-_disable_dynamo = disable
+def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+    return disable(fn, recursive)
 
 
 def nested_compile_region(fn: Any = None, **_: Any) -> Any:
