@@ -10,6 +10,7 @@ from ..core.machine import Tensor
 from ..core.machine.operands import result_type
 from ..core.values.device import device
 from ..core.values.dtype import (
+    WIDE,
     bfloat16,
     bool_,
     complex32,
@@ -55,8 +56,7 @@ class REDUCTION_OUTPUT_TYPE_KIND(enum.Enum):
 
 _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _COMPLEX = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
-_COMPUTED = {bfloat16: float32, float16: float32, complex32: complex64}
-_SUMMED = _COMPUTED | {float32: float64, complex64: complex128}
+_SUMMED = WIDE | {float32: float64, complex64: complex128}
 _ORDERED = (bool, int, float, complex)
 _SYMBOLIC: dict[type, type] = {symbolic.SymBool: bool, symbolic.SymInt: int, symbolic.SymFloat: float}
 _DTYPE = dtype  # which the parameters of the functions below are called
@@ -92,7 +92,7 @@ def is_grad_dtype(dtype: dtype) -> bool:
 
 def is_low_precision_dtype(dtype: dtype) -> bool:
     """Whether functions compute with more digits than it has."""
-    return _known(dtype) in _COMPUTED
+    return _known(dtype) in WIDE
 
 
 def corresponding_real_dtype(dtype: dtype) -> dtype:
@@ -107,12 +107,12 @@ def corresponding_complex_dtype(dtype: dtype) -> dtype:
 
 def get_computation_dtype(dtype: dtype) -> dtype:
     """In which functions of tensors of a dtype compute."""
-    return _COMPUTED.get(dtype, dtype)
+    return WIDE.get(dtype, dtype)
 
 
 def get_acc_type(dtype: dtype, device: device) -> dtype:
     """In which sums are kept."""
-    return (_SUMMED if device.type == "cpu" else _COMPUTED).get(dtype, dtype)
+    return (_SUMMED if device.type == "cpu" else WIDE).get(dtype, dtype)
 
 
 def dtype_to_type(dtype: dtype) -> type:

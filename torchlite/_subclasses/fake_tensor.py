@@ -242,16 +242,19 @@ def maybe_get_fake_mode(t: Any) -> FakeTensorMode | None:
     return t.fake_mode if isinstance(t, FakeTensor) else None
 
 
+def _modes_on() -> list[FakeTensorMode]:
+    """Those that are on, the innermost first."""
+    return [each for each in reversed(_get_current_dispatch_mode_stack()) if isinstance(each, FakeTensorMode)]
+
+
 def active_fake_mode() -> FakeTensorMode | None:
     """The innermost of these modes that is on."""
-    stack = reversed(_get_current_dispatch_mode_stack())
-    return next((mode for mode in stack if isinstance(mode, FakeTensorMode)), None)
+    return next(iter(_modes_on()), None)
 
 
 def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
     """The one mode that is on or that fakes among nested inputs are of."""
-    on = [each for each in _get_current_dispatch_mode_stack() if isinstance(each, FakeTensorMode)]
-    found = [(mode, f"active fake mode {at} in the stack") for at, mode in enumerate(reversed(on))]
+    found = [(mode, f"active fake mode {at} in the stack") for at, mode in enumerate(_modes_on())]
     for at, leaf in enumerate(tree_leaves(inputs)):
         if isinstance(leaf, FakeTensor):
             found.append((leaf.fake_mode, f"fake tensor input {at}"))

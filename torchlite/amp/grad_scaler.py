@@ -26,6 +26,20 @@ def _fresh() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
+def adapt(scale: Tensor, tracker: Tensor, overflowed: bool, growth: float, backoff: float, interval: int) -> None:
+    """Make a scale less after an overflow, and more after so many steps without one."""
+    if overflowed:
+        scale.mul_(backoff)
+        tracker.fill_(0)
+        return
+    tracker.add_(1)
+    if tracker.item() == interval:
+        grown = scale * growth
+        if bool(F["isfinite"](grown)):
+            scale.copy_(grown)
+        tracker.fill_(0)
+
+
 class GradScaler:
     """Scales losses, unscales gradients, skips steps whose gradients are not finite, and adapts the scale.
 
@@ -141,7 +155,10 @@ class GradScaler:
         if new_scale is None:
             found = [f for s in self._per_optimizer_states.values() for f in s["found_inf_per_device"].values()]
             assert found, "No inf checks were recorded prior to update."
-            self._adapt(scale, any([f.item() for f in found]))
+            assert self._growth_tracker is not None
+            overflowed = any([f.item() for f in found])
+            factors = self._growth_factor, self._backoff_factor
+            adapt(scale, self._growth_tracker, overflowed, *factors, self._growth_interval)
         elif isinstance(new_scale, TensorBase):
             assert new_scale.numel() == 1 and new_scale.dtype is dt.float32 and not new_scale.requires_grad, (
                 "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
@@ -151,20 +168,6 @@ class GradScaler:
         else:
             scale.fill_(new_scale)
         self._per_optimizer_states = defaultdict(_fresh)
-
-    def _adapt(self, scale: Tensor, overflowed: bool) -> None:
-        tracker = self._growth_tracker
-        assert tracker is not None
-        if overflowed:
-            scale.mul_(self._backoff_factor)
-            tracker.fill_(0)
-            return
-        tracker.add_(1)
-        if tracker.item() == self._growth_interval:
-            grown = scale * self._growth_factor
-            if bool(F["isfinite"](grown)):
-                scale.copy_(grown)
-            tracker.fill_(0)
 
     # ---- settings
 

@@ -14,6 +14,7 @@ REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
 ORDERED = REAL | {dt.bool_}
 INTEGRAL = dt.INTEGERS | {dt.bool_}
 INEXACT = dt.FLOATS | dt.COMPLEXES
+ALL = frozenset(dt.DTYPES)  # those of 8 bits too
 
 TENSORS = "Tensor self, Tensor other"
 TENSOR_FIRST = "Tensor self, Operand other"

@@ -34,7 +34,7 @@ def make_tensor(
         sizes = (*sizes[:-1], 2 * sizes[-1])
     if dtype.category < dt.FLOAT:
         made = F["randint"](math.ceil(low), math.ceil(high), sizes, device=device, dtype=dtype)
-    elif dtype in _EIGHT_BITS:
+    elif dtype in dt.EIGHT_BITS:
         made = F["empty"](sizes, device=device).uniform_(low, high).to(dtype)
     elif high - low >= dt.finfo(dtype.to_real()).max:  # beyond what is drawn from at once
         made = make_tensor(sizes, dtype=dtype, device=device, low=low / 2, high=high / 2) * 2
@@ -48,13 +48,10 @@ def make_tensor(
     if exclude_zero:
         made[made == 0] = 1 if dtype.category < dt.FLOAT else _tiny(dtype)
     if dtype.category >= dt.FLOAT:
-        made.requires_grad_(requires_grad and dtype not in _EIGHT_BITS)
+        made.requires_grad_(requires_grad and dtype not in dt.EIGHT_BITS)
     elif requires_grad:
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     return made
-
-
-_EIGHT_BITS = (dt.float8_e4m3fn, dt.float8_e4m3fnuz, dt.float8_e5m2, dt.float8_e5m2fnuz, dt.float8_e8m0fnu)
 
 
 def _tiny(dtype: dt.dtype) -> Any:
@@ -69,7 +66,7 @@ def _bounds(dtype: dt.dtype, low: float | None, high: float | None) -> tuple[Any
     low, high = usual[0] if low is None else low, usual[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low == high and dtype.category >= dt.FLOAT and dtype not in _EIGHT_BITS:
+    if low == high and dtype.category >= dt.FLOAT and dtype not in dt.EIGHT_BITS:
         warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
             "and will be removed in 2.3. Use `torch.full(...)` instead.",

@@ -150,7 +150,7 @@ class Elementwise(Op):
             return self.name not in no_kernel
         if self.dtypes is not None:
             return d in self.dtypes
-        return d.itemsize > 1 or d.category < dt.FLOAT  # float8 is computed in where that is said
+        return d not in dt.EIGHT_BITS  # float8 is computed in where that is said
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])

@@ -49,7 +49,7 @@ class dtype:
     def abbr(self) -> str:
         """The short name: `f32` for float32."""
         name = self.name
-        short = name.replace("uint", "u").replace("int", "i").replace("float", "f")
+        short = name.replace("uint", "u").replace("int", "i").replace("float", "f").replace("_", "")
         return _ABBREVIATED.get(name, name if self in _NAMED_ONLY else short)
 
     def to_real(self) -> dtype:
@@ -138,6 +138,7 @@ _BY_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES}
 INTEGERS = frozenset(d for d in DTYPES if d.category == INT)
 FLOATS = frozenset((float16, bfloat16, float32, float64))
 HALVES = frozenset((float16, bfloat16))
+EIGHT_BITS = frozenset((float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu))
 WIDE = {float16: float32, bfloat16: float32, complex32: complex64}  # what those of half the length are computed in
 COMPLEXES = frozenset((complex32, complex64, complex128))
 NUMBERS = INTEGERS | FLOATS | COMPLEXES

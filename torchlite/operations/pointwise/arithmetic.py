@@ -26,6 +26,7 @@ from ...core.machine.tensor import Tensor
 from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..vocabulary import (
+    ALL,
     INEXACT,
     REAL,
     TENSOR_FIRST,
@@ -80,7 +81,7 @@ publish(rsub, method=False, operators="rsub")
 
 mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
-    halves="mixed", operators=True, of_numbers=True, dtypes=frozenset(dt.DTYPES),
+    halves="mixed", operators=True, of_numbers=True, dtypes=ALL,
 )  # fmt: skip
 publish(
     mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"

@@ -12,7 +12,7 @@ from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
 from ..making.host_data import from_numpy
-from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
+from ..vocabulary import ALL, INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
 # ---- comparisons
 
@@ -25,7 +25,7 @@ for _name, _numpy in (
     publish(
         Binary(
             _name, _numpy, (zero_gradient, zero_gradient), schema=TENSOR_FIRST, result="bool",
-            dtypes=frozenset(dt.DTYPES) if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
+            dtypes=ALL if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
             number_nodes={"other": f"{_name.capitalize()}Backward0"},
             operand_from=(lambda v: from_numpy(v) if isinstance(v, np.ndarray) else v) if _name == "eq" else None,
         ),
@@ -166,7 +166,7 @@ def _bool_only(name: str) -> Callable[..., None]:
 
 
 for _name, _test in _TESTS.items():
-    _words: dict[str, Any] = {"dtypes": frozenset(dt.DTYPES)} if _name == "isnan" else {}
+    _words: dict[str, Any] = {"dtypes": ALL} if _name == "isnan" else {}
     if _name == "isfinite":
         _words = {"direct": (), "check": _ask_history, "finish": _as_of_parts}
     if _name in _REFUSALS:

@@ -27,7 +27,7 @@ from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
-from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
+from ..vocabulary import ALL, ORDERED, REAL, TENSORS, no_complex
 
 # ---- where
 
@@ -78,7 +78,7 @@ choose: Elementwise = Elementwise(
     by_form=True,
     numbers_count=True,
     real_parts=False,
-    dtypes=frozenset(dt.DTYPES),
+    dtypes=ALL,
 )
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op
+from ...core.declare import Along, Op, publish
 from ...core.machine import Tensor, functions
 from ...core.values import Array, Namespace, dt
 from ..formulas import options
@@ -29,19 +29,30 @@ safe_softmax = Along(
 )  # fmt: skip
 
 
-def unfused(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool,
-    scale: float | None,
-) -> Tensor:  # fmt: skip
-    """What PyTorch computes where no kernel does it all: both factors of the scores are scaled."""
+publish(safe_softmax, method=False)
+
+
+def weighed(
+    query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, cast: bool = True
+) -> Tensor:
+    """The weights of attention: both factors of the scores are scaled. A mask is cast to what is added."""
     root = math.sqrt(scale if scale is not None else 1 / math.sqrt(query.shape[-1]))
     scaled = multiply_by.apply(query, root)
     if is_causal:
         allowed = functions["ones"]((query.shape[-2], key.shape[-2]), **options(query) | {"dtype": dt.bool_})
         mask = allowed.tril()
-    mask = _added(mask, query)
+    if cast or is_causal:
+        mask = _added(mask, query)
     scores = matmul.apply(scaled, multiply_by.apply(key.transpose(-2, -1), root))
-    weights = safe_softmax.apply(scores if mask is None else scores + mask, -1, None)
+    return safe_softmax.apply(scores if mask is None else scores + mask, -1, None)
+
+
+def unfused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool,
+    scale: float | None,
+) -> Tensor:  # fmt: skip
+    """What PyTorch computes where no kernel does it all."""
+    weights = weighed(query, key, mask, is_causal, scale)
     if dropout_p > 0:
         weights = functions["dropout"](weights, dropout_p, True)
     return matmul.apply(weights, value)

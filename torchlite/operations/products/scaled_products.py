@@ -10,7 +10,7 @@ from ...core.declare import published
 from ...core.machine import Tensor
 from ...core.values import dt, float32
 
-_FLOAT8 = (dt.float8_e4m3fn, dt.float8_e4m3fnuz, dt.float8_e5m2, dt.float8_e5m2fnuz)
+_FLOAT8 = dt.EIGHT_BITS - {dt.float8_e8m0fnu}
 
 
 def by_tensor_or_row(self: Tensor, mat2: Tensor) -> tuple[tuple[Any, Any], ...]:
@@ -63,10 +63,7 @@ def _scaled_mm(
         product = product + bias.float()
     if scale_result is not None:
         product = product * scale_result
-    made = self.dtype if out_dtype is None else out_dtype
-    if made is dt.float8_e4m3fn:  # which has no infinity
-        product = product.clamp(dt.finfo(made).min, dt.finfo(made).max)
-    return product.to(made)
+    return product.to(self.dtype if out_dtype is None else out_dtype)
 
 
 @published(
@@ -93,10 +90,3 @@ def _scaled_mm_v2(
     if len(scale_a) != 1 or len(scale_b) != 1 or {*recipe_a, *recipe_b} - {0, 1}:
         raise NotImplementedError("torchlite's _scaled_mm_v2 scales by tensor or by row")
     return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
-
-
-@published("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)", method=False)
-def _safe_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
-    """`softmax` that gives zeros where all along a dimension is minus infinity."""
-    hidden = (self == float("-inf")).all(dim, keepdim=True)
-    return self.softmax(dim, dtype=dtype).masked_fill(hidden, 0)

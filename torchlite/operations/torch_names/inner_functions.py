@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, publish, publish_python, published
-from ...core.machine import Tensor
+from ...core.machine import Tensor, wrap
 from ...core.machine.registry import functions as F
 from ...core.machine.registry import registry
 from ...core.values import dt, is_dense, return_type, warn, warn_once
+from ...kernels import sparse as kernels
 from ..linalg import linalg
+from ..places.advanced_indexing import index
+from ..products.attention_shown import weighed
 
 
 def _inner(schema: str, f: Callable[..., Any], **more: Any) -> None:
@@ -164,13 +167,7 @@ def _scaled_dot_product_attention_math(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
-    root = (query.shape[-1] ** -0.5 if scale is None else scale) ** 0.5
-    scores = (query * root) @ (key * root).transpose(-2, -1)
-    if is_causal:
-        attn_mask = F["full_like"](scores, -float("inf")).triu(1)
-    if attn_mask is not None:
-        scores = scores + attn_mask
-    weights = F["_safe_softmax"](scores, -1)
+    weights = weighed(query, key, attn_mask, is_causal, scale, cast=False)
     if dropout_mask is not None:
         return weights.masked_fill(~dropout_mask, 0) @ (value / (1 - dropout_p)), weights
     return F["dropout"](weights, dropout_p, True) @ value, weights
@@ -242,14 +239,10 @@ def _amp_update_scale_(
     growth_interval: int,
 ) -> Tensor:  # fmt: skip
     """The next scale of losses: less after an overflow, more after so many steps without one."""
-    steps = 0 if found_inf.item() else int(growth_tracker) + 1
-    if found_inf.item():
-        self.mul_(scale_backoff_factor)
-    elif steps == growth_interval:
-        grown = self * scale_growth_factor
-        self.copy_(grown.where(grown.isfinite(), self))
-        steps = 0
-    growth_tracker.fill_(steps)
+    from ...amp.grad_scaler import adapt
+
+    overflowed = bool(found_inf.item())
+    adapt(self, growth_tracker, overflowed, scale_growth_factor, scale_backoff_factor, growth_interval)
     return self
 
 
@@ -259,8 +252,8 @@ def _amp_update_scale_(
 @published("_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False)", method=False)
 def _convert_indices_from_coo_to_csr(self: Tensor, size: int, out_int32: bool) -> Tensor:
     """Where each row starts, of sorted rows."""
-    rows = F["arange"](size + 1, dtype=self.dtype, device=self.device)
-    return F["searchsorted"](self.contiguous(), rows, out_int32=out_int32)
+    found = kernels.pointers(self.backend.home.xp, self.array, size)
+    return wrap(found, dt.int64, self.backend.home).to(dt.int32 if out_int32 else dt.int64)
 
 
 @published(
@@ -272,14 +265,15 @@ def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, out_int32: bool, transpose: bool
 ) -> Tensor:
     """The row and the column of each element."""
-    rows = F["arange"](len(crow_indices) - 1, device=crow_indices.device).repeat_interleave(crow_indices.diff())
+    backend = crow_indices.backend.home
+    rows = wrap(kernels.rows_of(backend.xp, crow_indices.array, len(col_indices)), dt.int64, backend)
     places = (col_indices, rows) if transpose else (rows, col_indices)
     return F["stack"]([each.to(dt.int32 if out_int32 else dt.int64) for each in places])
 
 
 # ---- places
 
-_inner("_unsafe_index(Tensor self, any indices)", lambda self, indices: self[tuple(_everything(indices))])
+_inner("_unsafe_index(Tensor self, any indices)", lambda self, indices: index.apply(self, indices))
 _inner(
     "_unsafe_index_put(Tensor self, any indices, Tensor values, bool accumulate=False)",
     lambda self, indices, values, accumulate: F["index_put"](self, indices, values, accumulate),
@@ -288,10 +282,6 @@ _inner(
     "_index_put_impl_(Tensor self, any indices, Tensor values, bool accumulate=False, bool unsafe=False)",
     lambda self, indices, values, accumulate, unsafe: self.index_put_(indices, values, accumulate),
 )
-
-
-def _everything(indices: Sequence[Tensor | None]) -> list[Any]:
-    return [slice(None) if each is None else each for each in indices]
 
 
 _inner("_shape_as_tensor(Tensor self)", lambda self: F["tensor"](self.shape))
