@@ -108,6 +108,7 @@ _NAMES_LATER = {
     "random": "thread_safe_generator",
     "serialization": "load save",
     "serialization.file_reader": "PyTorchFileReader",
+    "serialization.file_writer": "PyTorchFileWriter",
     "settings": """
         are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
         get_num_interop_threads get_num_threads init_num_threads is_deterministic_algorithms_warn_only_enabled
@@ -124,6 +125,7 @@ _ROOMS = (  # whose functions are shown as torch's own
     "_library.schema", "amp.autocast_mode", "amp.legacy", "autograd.anomaly_mode", "compiler", "jit", "settings",
     "streams", "symbolic",
 )  # fmt: skip
+_OLD = frozenset(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"))
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
 
@@ -137,6 +139,8 @@ def __getattr__(name: str) -> _Any:
         if _HOME[name] in _ROOMS:
             _live_here({"__name__": __name__, name: vars(room)[name]}, name)
         return _functions[name] if name in _functions else getattr(room, name)
+    if name in _OLD:
+        return getattr(_importlib.import_module(".constants", __name__), name)
     if name.startswith(("_foreach_", "_amp_foreach_")):
         _importlib.import_module(".operations.torch_names.foreach", __name__)
         if name in _functions:

@@ -37,6 +37,7 @@ from torchlite.core.machine.generator import Generator as Generator
 from torchlite.amp.grad_scaler import GradScaler as GradScaler
 from torchlite.exceptions import OutOfMemoryError as OutOfMemoryError
 from torchlite.serialization.file_reader import PyTorchFileReader as PyTorchFileReader
+from torchlite.serialization.file_writer import PyTorchFileWriter as PyTorchFileWriter
 from torchlite.jit import ScriptFunction as ScriptFunction
 from torchlite.jit import ScriptModule as ScriptModule
 from torchlite.core.values.size import Size as Size

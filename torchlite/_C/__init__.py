@@ -26,6 +26,7 @@ from ..core.machine.registry import functions
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
 from ..core.machine.tensor import Tensor
 from ..core.machine.tensor_parts import TensorBase
+from ..core.memory import use_count as _storage_Use_Count
 from ..core.state import local
 from ..core.values.device import device, get_default_device
 from ..core.values.dtype import dtype
@@ -46,6 +47,7 @@ from ..overrides import has_torch_function as _has_torch_function
 from ..overrides import has_torch_function_unary as _has_torch_function_unary
 from ..overrides import has_torch_function_variadic as _has_torch_function_variadic
 from ..serialization.file_reader import PyTorchFileReader
+from ..serialization.file_writer import PyTorchFileWriter
 from ..testing._file_check import FileCheck
 from . import _autograd, _functions, _functorch, _nn, _profiler
 from ._jit import *
@@ -58,12 +60,12 @@ __all__ = [
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",
     "device", "dtype", "Generator", "layout", "memory_format", "DisableTorchFunction", "DisableTorchFunctionSubclass",
     "DispatchKey", "DispatchKeySet", "Size", "TensorBase", "_VariableFunctions", "_VariableFunctionsClass",
-    "PyTorchFileReader", "_TensorMeta", "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl",
-    "_get_function_stack_at",
+    "PyTorchFileReader", "PyTorchFileWriter", "_TensorMeta", "_disabled_torch_dispatch_impl",
+    "_disabled_torch_function_impl", "_get_function_stack_at",
     "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_enabled",
     "_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack", "_log_api_usage_once",
     "_TorchFunctionState", "_get_torch_function_state", "_set_torch_function_state", "_get_cpu_capability",
-    "_get_privateuse1_backend_name", "_set_conj", "_set_neg",
+    "_get_privateuse1_backend_name", "_set_conj", "_set_neg", "_storage_Use_Count",
 ]  # fmt: skip
 
 _is_multithreading_enabled = grad_mode.is_multithreading_enabled

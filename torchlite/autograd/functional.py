@@ -302,13 +302,17 @@ def _at_once(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool) -> 
 
 
 def _basis(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """For each tensor, taken as a vector, its part of the basis of the space that they all span."""
-    total, start, parts = sum([t.numel() for t in tensors]), 0, []
-    for t in tensors:
-        part = t.new_zeros((total, t.numel()))
+    return _construct_standard_basis_for(tensors, [t.numel() for t in tensors])
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """For each tensor, taken as a vector of so many elements, its part of the basis of the space that they all span."""
+    total, start, parts = sum(tensor_numels), 0, []
+    for t, numel in zip(tensors, tensor_numels, strict=True):
+        part = t.new_zeros((total, numel))
         part.diagonal(-start).fill_(1)
         parts.append(part)
-        start += t.numel()
+        start += numel
     return tuple(parts)
 
 

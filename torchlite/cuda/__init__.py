@@ -16,7 +16,7 @@ has_half = True
 has_magma = False
 _SYNC_DEBUG_MODES = ("default", "warn", "error")
 
-_LATER = frozenset(("amp", "comm", "graphs", "jiterator", "memory", "nvtx", "random", "streams"))
+_LATER = frozenset(("amp", "comm", "graphs", "jiterator", "memory", "nvtx", "profiler", "random", "streams"))
 _ELSEWHERE = {
     "streams": (
         "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",

@@ -22,6 +22,7 @@ from torchlite.cuda import memory as memory
 from torchlite.cuda import nccl as nccl
 from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx
+from torchlite.cuda import profiler as profiler
 from torchlite.cuda import random as random
 from torchlite.cuda import storages as storages
 from torchlite.cuda import streams as streams

@@ -394,11 +394,16 @@ def _resolve_process_group(group_name: str) -> ProcessGroup:
     return _world.groups[group_name]
 
 
+def _rank_not_in_group(group: Any) -> bool:
+    """Whether a group is what those outside of it were given."""
+    return group is not None and group == GroupMember.NON_GROUP_MEMBER
+
+
 def _member(group: Any, doing: str) -> ProcessGroup | None:
     """The group meant; None, with a warning, where this process is not in it."""
     if group is None:
         return _get_default_group()
-    if group == GroupMember.NON_GROUP_MEMBER:
+    if _rank_not_in_group(group):
         warn(f"Running {doing} on global rank {get_rank()} which does not belong to the given group.")
         return None
     return group

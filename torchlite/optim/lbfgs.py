@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.machine import Tensor, functions
-from .line_search import strong_wolfe
+from .line_search import _cubic_interpolate as _cubic_interpolate
+from .line_search import _strong_wolfe
 from .optimizer import Optimizer, ParamsT
 from .options import options
 
@@ -69,6 +71,30 @@ class LBFGS(Optimizer):
         for p, part in self._parts(direction):
             p.add_(part, alpha=float(step_size))
 
+    def _clone_param(self) -> list[Tensor]:
+        return [p.clone() for p in self._params]
+
+    def _set_param(self, params_data: list[Tensor]) -> None:
+        for p, data in zip(self._params, params_data, strict=True):
+            p.copy_(data)
+
+    # ---- the loss
+
+    def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, Tensor]:
+        """The loss and its gradient."""
+        with enable_grad():
+            loss = closure()
+        return loss, self._gather_flat_grad()
+
+    def _directional_evaluate(
+        self, closure: Callable[[], Any], x: list[Tensor], t: Any, d: Tensor
+    ) -> tuple[float, Tensor]:
+        """The loss and its gradient at a step from `x`, where the parameters are before and after."""
+        self._add_grad(t, d)
+        loss, grad = self._evaluate(closure)
+        self._set_param(x)
+        return float(loss), grad
+
     # ---- the step
 
     @no_grad()
@@ -80,12 +106,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
 
-        def evaluate() -> tuple[Any, Tensor]:
-            with enable_grad():
-                loss = closure()
-            return loss, self._gather_flat_grad()
-
-        original, grad = evaluate()
+        original, grad = self._evaluate(closure)
         loss, evals = float(original), 1
         state["func_evals"] += 1
         if grad.abs().max() <= tolerance_grad:
@@ -103,8 +124,9 @@ class LBFGS(Optimizer):
             if group["line_search_fn"] is not None:
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
-                loss, grad, t, searched = strong_wolfe(
-                    self._along(d, evaluate), t, d, loss, grad, slope, group["max_eval"] - evals
+                along = partial(self._directional_evaluate, closure)
+                loss, grad, t, searched = _strong_wolfe(
+                    along, self._clone_param(), t, d, loss, grad, slope, max_ls=group["max_eval"] - evals
                 )
                 kept["t"] = t
                 self._add_grad(t, d)
@@ -112,7 +134,7 @@ class LBFGS(Optimizer):
                 self._add_grad(t, d)
                 searched = 0
                 if n_iter != group["max_iter"]:  # after the last one nobody would look at it
-                    found, grad = evaluate()
+                    found, grad = self._evaluate(closure)
                     loss, searched = float(found), 1
             evals += searched
             state["func_evals"] += searched
@@ -125,19 +147,6 @@ class LBFGS(Optimizer):
                 break
         state.update(kept)
         return original
-
-    def _along(self, d: Tensor, evaluate: Callable[[], tuple[Any, Tensor]]) -> Callable[[Any], tuple[float, Tensor]]:
-        """The loss and its gradient along a line from here."""
-        here = [p.clone() for p in self._params]
-
-        def at(t: Any) -> tuple[float, Tensor]:
-            self._add_grad(t, d)
-            loss, grad = evaluate()
-            for p, before in zip(self._params, here):
-                p.copy_(before)
-            return float(loss), grad
-
-        return at
 
 
 def _next_direction(state: dict[str, Any], kept: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:

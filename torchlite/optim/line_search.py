@@ -6,6 +6,7 @@ Nocedal and Wright 2006, algorithms 3.5 and 3.6.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.machine import Tensor
@@ -20,17 +21,8 @@ class Point(NamedTuple):
     slope: Any
 
 
-def cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
-    """Where the cubic with the values and slopes of two points is least, within bounds."""
-    least, most = bounds if bounds is not None else sorted((a.t, b.t))
-    d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
-    square = d1**2 - a.slope * b.slope
-    if square < 0:
-        return (least + most) / 2.0
-    d2 = square**0.5 if not isinstance(square, Tensor) else square.sqrt()
-    left, right = (a, b) if a.t <= b.t else (b, a)
-    found = right.t - (right.t - left.t) * ((right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2))
-    return min(max(found, least), most)
+def _cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
+    return _cubic_interpolate(a.t, a.f, a.slope, b.t, b.f, b.slope, bounds)
 
 
 class _Search:
@@ -65,7 +57,7 @@ class _Search:
             if self.flat(point):
                 return [point], tries
             least = point.t + 0.01 * (point.t - previous.t)
-            further = cubic_minimum(previous, point, (least, point.t * 10))
+            further = _cubic_minimum(previous, point, (least, point.t * 10))
             previous, point = point, self.at(further)
         return [self.start, point], max_tries
 
@@ -76,7 +68,7 @@ class _Search:
         for _ in range(max_tries):
             if abs(bracket[1].t - bracket[0].t) * size < tolerance:
                 break
-            t, stuck = _off_the_ends(cubic_minimum(bracket[0], bracket[1]), bracket, stuck)
+            t, stuck = _off_the_ends(_cubic_minimum(bracket[0], bracket[1]), bracket, stuck)
             point = self.at(t)
             if self.too_high(point) or point.f >= bracket[low].f:
                 bracket[high] = point
@@ -102,20 +94,43 @@ def _off_the_ends(t: Any, bracket: list[Point], stuck: bool) -> tuple[Any, bool]
     return t, True
 
 
-def strong_wolfe(
-    objective: Callable[[Any], tuple[float, Tensor]],
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Tensor], tuple[float, Tensor]],
+    x: Any,
     t: Any,
     d: Tensor,
     f: float,
     g: Tensor,
-    slope: Any,
-    max_evals: int = 25,
-    decrease: float = 1e-4,
-    curvature: float = 0.9,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
     tolerance_change: float = 1e-9,
+    max_ls: int = 25,
 ) -> tuple[float, Tensor, Any, int]:
-    """Search along `d`, starting with the step `t`; the value, gradient and step found, and the evaluations it took."""
-    search = _Search(objective, d, Point(0, f, g.clone(), slope), decrease, curvature)
-    bracket, tries = search.bracket(t, max_evals)
-    best = bracket[0] if len(bracket) == 1 else search.narrow(bracket, max_evals - tries, tolerance_change)
+    """Search from `x` along `d`, starting with the step `t`; the value, gradient and step found, and the evaluations.
+
+    `obj_func(x, t, d)` gives value and gradient at a step, `f`, `g` and `gtd` are those at `x`, and the slope there.
+    """
+    search = _Search(partial(_at, obj_func, x, d), d, Point(0, f, g.clone(), gtd), c1, c2)
+    bracket, tries = search.bracket(t, max_ls)
+    best = bracket[0] if len(bracket) == 1 else search.narrow(bracket, max_ls - tries, tolerance_change)
     return best.f, best.g, best.t, search.evals
+
+
+def _at(obj_func: Callable[..., tuple[float, Tensor]], x: Any, d: Tensor, t: Any) -> tuple[float, Tensor]:
+    return obj_func(x, t, d)
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """Where the cubic with values `f1`, `f2` and slopes `g1`, `g2` at `x1`, `x2` is least, within bounds."""
+    least, most = bounds if bounds is not None else sorted((x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
+    if square < 0:
+        return (least + most) / 2.0
+    d2 = square**0.5 if not isinstance(square, Tensor) else square.sqrt()
+    (left, slope), (right, last) = ((x1, g1), (x2, g2)) if x1 <= x2 else ((x2, g2), (x1, g1))
+    found = right - (right - left) * ((last + d2 - d1) / (last - slope + 2 * d2))
+    return min(max(found, least), most)

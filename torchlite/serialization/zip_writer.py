@@ -79,12 +79,13 @@ class ZipWriter:
                 self._put(zeros[: size - start])
         self._end(entry)
 
-    def finish(self) -> None:
-        """Add the identification of the contents, and the directory."""
+    def finish(self) -> str:
+        """Add the identification of the contents, which is given, and the directory."""
         digest = hashlib.sha256()
         for e in self.entries:
             digest.update(struct.pack("<QI", e.size, e.crc) + e.name)
-        self.record(".data/serialization_id", str(int(digest.hexdigest(), 16) % 10**40).zfill(40).encode())
+        identification = str(int(digest.hexdigest(), 16) % 10**40).zfill(40)
+        self.record(".data/serialization_id", identification.encode())
         start = self.position
         for e in self.entries:
             extra = e.zip64()
@@ -98,6 +99,7 @@ class ZipWriter:
         self._put(_LOCATOR64.pack(0x07064B50, 0, end, 1))
         counts = (min(count, 0xFFFF),) * 2
         self._put(_END.pack(0x06054B50, 0, 0, *counts, min(size, _LIMIT), min(start, _LIMIT), 0))
+        return identification
 
     def _begin(self, name: str, size: int) -> _Entry:
         path = f"{self.top}/{name}".encode()

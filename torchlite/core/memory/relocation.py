@@ -91,6 +91,12 @@ def _is_whole(holder: TensorBase | StorageBase, old: np.ndarray) -> bool:
     return isinstance(holder, StorageBase) and holder.bytes.size == old.size
 
 
+def use_count(address: int) -> int:
+    """How many hold the memory that begins at an address: tensors, and a storage by which the address was asked for."""
+    held = [_memory(obj) for obj in gc.get_objects() if issubclass(type(obj), TensorBase)]
+    return 1 + sum(isinstance(there, np.ndarray) and _address(root(there)) == address for there in held)
+
+
 def is_alone(holder: TensorBase | StorageBase) -> bool:
     """Whether an array, held by a tensor and its caller's variable, is all of memory that nobody else shows."""
     # With what is handed over here; a variable would count as one on some Pythons, and as none on others.
