@@ -53,6 +53,7 @@ def results_of_layers():
     made = learned(lambda x, w, b: F.layer_norm(x, (501,), w, b), torch.rand(301, 501), *torch.rand(2, 501).unbind())
     made += learned(F.conv2d, torch.rand(13, 3, 40, 40), torch.rand(8, 3, 3, 3), torch.rand(8))
     made += learned(F.conv_transpose2d, torch.rand(13, 8, 20, 20), torch.rand(8, 3, 3, 3), torch.rand(3), 2)
+    made += learned(F.conv2d, torch.rand(3, 230, 9, 9), torch.rand(96, 230, 3, 3), torch.rand(96))
     made += learned(F.max_pool2d, torch.rand(7, 5, 81, 83), 3, 2)
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):  # but for products, which are BLAS's
         layer, x = kind(16, 32), torch.rand(9, 77, 16)

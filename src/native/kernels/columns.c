@@ -1,8 +1,8 @@
-// Convolutions of many channels as products of matrices, by NumPy's BLAS: what the taps read for all windows of some images
-// is laid out as columns, (channels, taps, images, windows).
+// Convolutions of many channels as products of matrices: what the taps read for all windows of some images is laid out as
+// columns, (channels and taps, images and windows).
 #include "columns.h"
 
-enum { MOST = 1 << 20 };  // numbers in the columns of a block of images
+enum { MOST = 1 << 20, LINE = 16 };  // numbers in the columns of a block of images; in a line of the cache
 
 typedef struct { N first, after; } Range;
 
@@ -52,42 +52,38 @@ static void move_plane(const Sliding *s, float *image, Range down, Range along, 
     if (!back) clear_borders(s, down, along, plane);
 }
 
-// For each plane of windows of some images: to the columns, or from there, which it may change, added to the images.
-static void go_along(const Sliding *s, float *images, N many, float *columns, int back)
+typedef struct { const Sliding *s; float *images, *columns; N many, apart; int back; } Layout;
+
+// For each plane of windows of some images and some of their channels: to the columns, or from there, which it may change,
+// added to the images.
+static void lay_share(void *work, N from, N to)
 {
+    const Layout *w = work;
+    const Sliding *s = w->s;
     const N plane = s->size[1] * s->size[2], volume = s->size[0] * plane;
     const int moved = s->stride[1] == 1 && s->stride[2] == 1 && s->count[2] == s->size[2];
-    for (N c = 0; c < s->in; c++)
+    for (N c = from; c < to; c++)
         for (N t = 0; t < s->taps; t++) {
+            float *columns = w->columns + (c * s->taps + t) * w->apart;
             const N at[3] = {t / s->kernel[2] / s->kernel[1], t / s->kernel[2] % s->kernel[1], t % s->kernel[2]};
             N shift[3];
             for (int d = 0; d < 3; d++) shift[d] = at[d] * s->dilation[d] - s->padding[d];
             const Range along = windows_inside(s, 2, at[2]), down = windows_inside(s, 1, at[1]), deep = windows_inside(s, 0, at[0]);
-            for (N n = 0; n < many; n++)
+            for (N n = 0; n < w->many; n++)
                 for (N k = 0; k < s->count[0]; k++, columns += s->count[1] * s->count[2]) {
-                    float *image = images + (n * s->in + c) * volume + (k * s->stride[0] + shift[0]) * plane;
+                    float *image = w->images + (n * s->in + c) * volume + (k * s->stride[0] + shift[0]) * plane;
                     const int inside = k >= deep.first && k < deep.after;
                     if (inside && moved) {
-                        move_plane(s, image, down, along, shift[1] * s->size[2] + shift[2], columns, back);
+                        move_plane(s, image, down, along, shift[1] * s->size[2] + shift[2], columns, w->back);
                         continue;
                     }
                     for (N i = 0; i < s->count[1]; i++) {
                         float *row = inside && i >= down.first && i < down.after ?
                                      image + (i * s->stride[1] + shift[1]) * s->size[2] : NULL, *to = columns + i * s->count[2];
-                        if (back) add_row(s, row, shift[2], along, to);
+                        if (w->back) add_row(s, row, shift[2], along, to);
                         else read_row(s, row, shift[2], along, to);
                     }
                 }
-        }
-}
-
-// (many, rows, n) to (rows, many, n), or back.
-static void exchange(const float *from, float *to, N many, N rows, N n, int back)
-{
-    for (N r = 0; r < rows; r++)
-        for (N i = 0; i < many; i++) {
-            const N apart = (i * rows + r) * n, together = (r * many + i) * n;
-            memcpy(to + (back ? apart : together), from + (back ? together : apart), n * sizeof *to);
         }
 }
 
@@ -100,108 +96,116 @@ int is_for_columns(const Sliding *s)
     return s->groups == 1 && many && s->in * s->taps > 1 && windows(s) > 1;
 }
 
-// Whether an image is its own columns.
-static int is_plain(const Sliding *s)
+// Images that are taken together, and where they are taken apart: columns, and rows of outputs.
+typedef struct { const Sliding *s; N reads, many, columns, apart; float *laid, *outputs; } Blocks;
+
+// How far apart rows are: far enough for what loops write behind them, and so that few begin alike in the cache.
+static N apart_for(N columns) { return ((columns + 63) / 16 | 1) * 16; }
+
+// Whether there is memory.
+static int begin(Blocks *b, const Sliding *s)
 {
-    return s->taps == 1 && windows(s) == volume(s) && !s->padding[0] && !s->padding[1] && !s->padding[2];
+    *b = (Blocks){s, s->in * s->taps};
+    b->many = MOST / (b->reads * windows(s));
+    b->many = b->many < 1 ? 1 : b->many < s->images ? b->many : s->images;
+    b->columns = b->many * windows(s);
+    b->apart = apart_for(b->columns);
+    b->laid = PyMem_RawMalloc((b->reads + s->out) * b->apart * sizeof(float));
+    if (!b->laid) return PyErr_NoMemory(), 0;
+    b->outputs = b->laid + b->reads * b->apart;
+    return 1;
 }
 
-// How many images to take at once.
-static N block_of(const Sliding *s)
+// Whether there are images left from the i-th on, as many as are taken together or the last ones.
+static int next(Blocks *b, N i)
 {
-    const N most = is_plain(s) ? 1 : MOST / (s->in * s->taps * windows(s));
-    return most < 1 ? 1 : most < s->images ? most : s->images;
+    if (i + b->many > b->s->images) b->many = b->s->images - i;
+    b->columns = b->many * windows(b->s);
+    return b->many > 0;
 }
 
-static PyArrayObject *matrix(N rows, N columns) { return fresh(2, (npy_intp[]){rows, columns}); }
-
-// The weights as a matrix (out, channels and taps).
-static PyArrayObject *weights_of(const Sliding *s, PyArrayObject *w)
+static void lay_out(const Blocks *b, float *images, N i, int back)
 {
-    npy_intp shape[] = {s->out, s->in * s->taps};
-    PyArray_Dims dims = {shape, 2};
-    return (PyArrayObject *)PyArray_Newshape(w, &dims, NPY_CORDER);
+    Layout work = {b->s, images + i * b->s->in * volume(b->s), b->laid, b->many, b->apart, back};
+    in_shares(lay_share, &work, b->s->in, THREADS_FROM / 4 / (b->s->taps * b->columns + 1) + 1);
 }
 
-// An image of an array as a matrix of so many rows.
-static PyArrayObject *image_of(const Sliding *s, PyArrayObject *a, N image, N rows)
+// Windows of all outputs, (images, outputs, windows), to rows of outputs, or back.
+static void exchange(const Blocks *b, float *images, N i, int back)
 {
-    const N numbers = PyArray_SIZE(a) / s->images;
-    return (PyArrayObject *)PyArray_SimpleNewFromData(2, ((npy_intp[]){rows, numbers / rows}), NPY_FLOAT32,
-                                                      data_of(a) + image * numbers);
+    const N n = windows(b->s), out = b->s->out;
+    for (N o = 0; o < out; o++)
+        for (N k = 0; k < b->many; k++) {
+            float *image = images + ((i + k) * out + o) * n, *row = b->outputs + o * b->apart + k * n;
+            memcpy(back ? image : row, back ? row : image, n * sizeof *row);
+        }
 }
 
-// The product of two matrices, which it lets go of, into a third, where there is one.
-static PyArrayObject *times(PyArrayObject *a, PyArrayObject *b, PyArrayObject *to)
+static void multiply_share(void *work, N from, N to) { loops->multiply(work, from, to); }
+
+static void multiply(Product p)
 {
-    PyObject *made = a && b ? PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, to) : NULL;
-    Py_XDECREF(a);
-    Py_XDECREF(b);
-    Py_XDECREF(to);
-    return (PyArrayObject *)made;
+    in_shares(multiply_share, &p, (p.rows + BLOCK_ROWS - 1) / BLOCK_ROWS, THREADS_FROM / 4 / (p.n * p.columns) + 1);
 }
 
-static PyArrayObject *turned(PyArrayObject *a) { return a ? (PyArrayObject *)PyArray_Transpose(a, NULL) : NULL; }
-
-// The columns of so many images from a first one on, or the gradients of their windows as one matrix (out, …).
-static PyArrayObject *columns_of(const Sliding *s, PyArrayObject *x, N first, N many)
+static void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart)
 {
-    if (is_plain(s)) return image_of(s, x, first, s->in);
-    PyArrayObject *made = matrix(s->in * s->taps, many * windows(s));
-    if (made) WORK(PyArray_SIZE(made), go_along(s, data_of(x) + first * s->in * volume(s), many, data_of(made), 0));
-    return made;
-}
-
-static PyArrayObject *gradients_of(const Sliding *s, PyArrayObject *g, N first, N many)
-{
-    if (many == 1) return image_of(s, g, first, s->out);
-    PyArrayObject *made = matrix(s->out, many * windows(s));
-    if (made) exchange(data_of(g) + first * s->out * windows(s), data_of(made), many, s->out, windows(s), 0);
-    return made;
+    for (N r = 0; r < rows; r += LINE)
+        for (N c = 0; c < columns; c++)
+            for (N k = r; k < r + LINE && k < rows; k++) to[c * to_apart + k] = from[k * apart + c];
 }
 
 int correlate_by_columns(const Sliding *s, PyArrayObject *x, PyArrayObject *w, PyArrayObject *bias, PyArrayObject *y)
 {
-    const N n = windows(s);
-    for (N i = 0, many = block_of(s); i < s->images; i += many) {
-        if (i + many > s->images) many = s->images - i;
-        PyArrayObject *made = times(weights_of(s, w), columns_of(s, x, i, many), many == 1 ? image_of(s, y, i, s->out) : NULL);
-        if (!made) return 0;
-        for (N o = 0; bias && o < s->out; o++)
-            for (N k = 0; k < many * n; k++) data_of(made)[o * many * n + k] += data_of(bias)[o];
-        if (many > 1) exchange(data_of(made), data_of(y) + i * s->out * n, many, s->out, n, 1);
-        Py_DECREF(made);
+    Blocks b;
+    if (!begin(&b, s)) return 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (N i = 0; next(&b, i); i += b.many) {
+        lay_out(&b, data_of(x), i, 0);
+        multiply((Product){data_of(w), b.laid, data_or_null(bias), b.outputs, s->out, b.reads, b.columns, b.reads, 1, b.apart});
+        exchange(&b, data_of(y), i, 1);
     }
+    Py_END_ALLOW_THREADS
+    PyMem_RawFree(b.laid);
     return 1;
 }
 
 int spread_back_by_columns(const Sliding *s, PyArrayObject *g, PyArrayObject *w, PyArrayObject *x)
 {
-    const int plain = is_plain(s);
-    if (!plain) memset(data_of(x), 0, PyArray_NBYTES(x));
-    for (N i = 0, many = block_of(s); i < s->images; i += many) {
-        if (i + many > s->images) many = s->images - i;
-        PyArrayObject *matrix = weights_of(s, w), *to = plain ? image_of(s, x, i, s->in) : NULL;
-        PyArrayObject *columns = times(turned(matrix), gradients_of(s, g, i, many), to);
-        Py_XDECREF(matrix);
-        if (!columns) return 0;
-        if (!plain) WORK(PyArray_SIZE(columns), go_along(s, data_of(x) + i * s->in * volume(s), many, data_of(columns), 1));
-        Py_DECREF(columns);
+    Blocks b;
+    if (!begin(&b, s)) return 0;
+    Py_BEGIN_ALLOW_THREADS
+    memset(data_of(x), 0, PyArray_NBYTES(x));
+    for (N i = 0; next(&b, i); i += b.many) {
+        exchange(&b, data_of(g), i, 0);
+        multiply((Product){data_of(w), b.outputs, NULL, b.laid, b.reads, s->out, b.columns, 1, b.reads, b.apart});
+        lay_out(&b, data_of(x), i, 1);
     }
+    Py_END_ALLOW_THREADS
+    PyMem_RawFree(b.laid);
     return 1;
 }
 
+// The columns times the turned gradients, and this turned.
 int weights_by_columns(const Sliding *s, PyArrayObject *g, PyArrayObject *x, PyArrayObject *dw)
 {
-    const Sliding whole = {.images = 1};
-    for (N i = 0, many = block_of(s); i < s->images; i += many) {
-        if (i + many > s->images) many = s->images - i;
-        PyArrayObject *columns = columns_of(s, x, i, many), *to = i ? NULL : image_of(&whole, dw, 0, s->out);
-        PyArrayObject *made = times(gradients_of(s, g, i, many), turned(columns), to);
-        Py_XDECREF(columns);
-        if (!made) return 0;
-        if (i) loops->add_to(data_of(made), data_of(dw), PyArray_SIZE(made));
-        Py_DECREF(made);
-    }
-    return 1;
+    const N apart = apart_for(s->out);
+    Blocks b;
+    if (!begin(&b, s)) return 0;
+    const N turned = b.columns * apart;
+    float *room = PyMem_RawMalloc((turned + b.reads * apart) * sizeof *room);
+    if (room) {
+        Py_BEGIN_ALLOW_THREADS
+        for (N i = 0; next(&b, i); i += b.many) {
+            lay_out(&b, data_of(x), i, 0);
+            exchange(&b, data_of(g), i, 0);
+            turn(b.outputs, b.apart, s->out, b.columns, room, apart);
+            multiply((Product){b.laid, room, NULL, room + turned, b.reads, b.columns, s->out, b.apart, 1, apart, i > 0});
+        }
+        turn(room + turned, apart, b.reads, s->out, data_of(dw), b.reads);
+        Py_END_ALLOW_THREADS
+    } else PyErr_NoMemory();
+    PyMem_RawFree(room);
+    PyMem_RawFree(b.laid);
+    return room != NULL;
 }

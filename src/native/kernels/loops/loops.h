@@ -33,7 +33,20 @@ typedef ptrdiff_t N;
     X(map_planes, (const Taps *rows, const Taps *columns, const float *x, float *y, N first)) \
     X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
     X(grid_sample_slope, (const Grid *s, const float *g, const float *x, const float *grid, float *to_x, float *to_grid, \
-                          N first, N last))
+                          N first, N last)) \
+    /* sparse.c: (rows, columns or places, of 64 bits or 32), values, a dense matrix (size, width) */ \
+    X(sparse_rows, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
+        N size, N width, float *to, N rows, int *fine)) \
+    X(sparse_places, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
+        N size, N width, float *to, N rows, int fused, int *fine)) \
+    X(sparse_rows_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
+        N size, N width, double *to, N rows, int *fine)) \
+    X(sparse_places_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
+        N size, N width, double *to, N rows, int fused, int *fine)) \
+    X(sparse_samples, (const void *at, const void *columns, int wide, N count, const float *a, N rows, const float *b, \
+        N size, N n, float *to, int *fine)) \
+    X(sparse_samples_double, (const void *at, const void *columns, int wide, N count, const double *a, N rows, const double *b, \
+        N size, N n, double *to, int *fine))
 
 // The others.
 #define BUSY(X) \
@@ -73,19 +86,8 @@ typedef ptrdiff_t N;
                      N size)) \
     X(channel_slope, (const float *g, const float *x, float *to, const float *mean, const float *factor, \
                       const float *a, const float *b, N n, N channels, N size)) \
-    /* sparse.c: (rows, columns or places, of 64 bits or 32), values, a dense matrix (size, width) */ \
-    X(sparse_rows, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
-        N size, N width, float *to, N rows, int *fine)) \
-    X(sparse_places, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
-        N size, N width, float *to, N rows, int fused, int *fine)) \
-    X(sparse_rows_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
-        N size, N width, double *to, N rows, int *fine)) \
-    X(sparse_places_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
-        N size, N width, double *to, N rows, int fused, int *fine)) \
-    X(sparse_samples, (const void *at, const void *columns, int wide, N count, const float *a, N rows, const float *b, \
-        N size, N n, float *to, int *fine)) \
-    X(sparse_samples_double, (const void *at, const void *columns, int wide, N count, const double *a, N rows, const double *b, \
-        N size, N n, double *to, int *fine)) \
+    /* product.c */ \
+    X(multiply, (const Product *p, N from, N to)) \
     /* losses.c */ \
     X(scale, (float *x, const float *by, float factor, N n)) \
     /* recurrent.c */ \

@@ -1,4 +1,4 @@
-// The sizes of recurrent layers, of sums of rows, of attention, and of images that are sampled.
+// The sizes of recurrent layers, of sums of rows, of products, of attention, and of images that are sampled.
 #ifndef TORCHLITE_SIZES_H
 #define TORCHLITE_SIZES_H
 
@@ -35,6 +35,17 @@ typedef struct {
     ptrdiff_t size, results, count, n;
     int64_t never;
 } RowSums;
+
+// The product of a (rows, n), whose numbers lie so far from each other down and along, and b (n, columns), plus a number for
+// each row, if there are such, and what is there, if it is added. Rows of b and of the result are `apart` from each other, by
+// more than they have columns: what follows these in memory may be read and written.
+enum { BLOCK_ROWS = 8 };  // which a piece of the work takes
+typedef struct {
+    const float *a, *b, *bias;
+    float *to;
+    ptrdiff_t rows, n, columns, down, along, apart;
+    int added;
+} Product;
 
 typedef struct { ptrdiff_t images, channels, height, width, points, padding; int corners; } Grid;
 
