@@ -384,3 +384,49 @@ def test_refusals_have_torch_words(name):
             _tried(tell, lambda: REFUSED[name](torch))
 
     program()
+
+
+# ---- nodes
+
+
+@pytest.mark.parametrize("again", [None, "v.mul_(2)"])
+def test_the_node_of_what_was_written_through_has_its_place_from_then(again):
+    @same_story
+    def program(torch, tell):
+        base = torch.tensor([1.25, 0.75, 2.0], requires_grad=True).clone()
+        v = base[0]
+        v.exp_()
+        if again:
+            exec(again)
+        total = base.sum()
+        total.register_hook(lambda g: tell("sum"))
+        v.register_hook(lambda g: tell("view"))
+        (v * total).backward()
+
+    program()
+
+
+@pytest.mark.parametrize("index", ["[True, True, True]", "[0, 1]", "[[1]]"])
+def test_gradients_of_numbers_are_sums_of_everything(index):
+    @same_story
+    def program(torch, tell):
+        value = torch.tensor(-0.25, requires_grad=True)
+        y = torch.ones(3, 4, requires_grad=True) * 2
+        y[torch.tensor(eval(index))] = value
+        node = torch.autograd.grad(y.square().sum() + (value * y.detach()).sum(), value, create_graph=True)[0].grad_fn
+        tell(type(node).__name__, [type(n).__name__ for n, _ in node.next_functions])
+
+    program()
+
+
+@pytest.mark.parametrize("write", ["random_(4)", "uniform_()", "bernoulli_(0.5)", "add_(torch.ones(5))", "fill_(1)"])
+@pytest.mark.parametrize("bits", ["_neg_view()", "to(torch.complex64).conj()"])
+def test_views_with_bits_are_refused_when_they_are_written_back(write, bits):
+    @same_story
+    def program(torch, tell):
+        torch.manual_seed(0)
+        t = eval(f"torch.tensor(1.25).{bits}").expand(4)
+        _tried(tell, lambda: eval(f"t.{write}", {"torch": torch, "t": t}))
+        tell(torch.rand(2))
+
+    program()

@@ -371,8 +371,8 @@ KNOWN = (
         "layouts of real parts",
         "what comes back to a real operand of a transform is complex, and the half of it that is real, or a copy",
         lambda program, d: (
-            d.field == "stride()" and listed(d) and says(program[-1].line, TRANSFORM)
-            and d.expected == [2 * n for n in d.actual]
+            d.field == "stride()" and listed(d) and d.expected == [2 * n for n in d.actual]
+            and (says(program[-1].line, TRANSFORM) or (d.stage == "told" and anywhere(program, TRANSFORM)))
         ),
     ),
     Known(

@@ -27,6 +27,8 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     have = g.array.shape
     if have == shape:
         return g
+    if not shape:
+        return g.sum()
     lead = len(have) - len(shape)
     dims = [*range(lead), *(lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1)]
     if dims:

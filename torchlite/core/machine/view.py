@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..parts import TensorParts, ViewParts, know, whole
 from ..state import mode as _mode
 from ..values import freed
-from .node import LEAF, DetachedCounter, Node, hooks_of, shared_counter, short_name, version_of
+from .node import LEAF, DetachedCounter, Node, hooks_of, sequence, shared_counter, short_name, version_of
 from .registry import registry
 
 if TYPE_CHECKING:
@@ -119,7 +119,11 @@ def current_edge(t: Tensor, view: View) -> Any:
 
 def _followed(base: Tensor, t: Tensor, view: View) -> Any:
     made = follow(base, settled(t, view))
-    return made.edge.edge or _from_nowhere(made)
+    edge = made.edge.edge or _from_nowhere(made)
+    through = base.edge[0] if base.edge.__class__ is tuple else None
+    if through.__class__ is CopySlices and through.last_written(base) is t:
+        edge[0].sequence_nr = through.sequence_nr + 1  # its place in the order is that of the write
+    return edge
 
 
 def follow_bases(tensors: Sequence[Tensor]) -> None:
@@ -291,6 +295,7 @@ class CopySlices(Node):
         super().__init__(
             (resolve(base), *inner.next_edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
         )
+        next(sequence)  # for the node of what is written through, which is made when it is asked for
         backend = base.backend.real
         self.layout = backend.strides(base.array) if backend.strided else None
         self.path = settled(written, view)
