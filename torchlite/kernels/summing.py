@@ -16,8 +16,8 @@ _WIDE = 2048  # bytes from one element to the next, from which on neighbours are
 
 
 def widened(array: Array) -> Any:
-    """Halves as float32, to compute with; other types as they are."""
-    return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
+    """Halves, and numbers of 8 bits, as float32, to compute with; other types as they are."""
+    return array.astype(dt.float32.numpy) if array.dtype.itemsize <= 2 and array.dtype.kind in "fV" else array
 
 
 def add_reduce(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:

@@ -73,7 +73,7 @@ try:
         view_copies,
     )
     from .signals import fourier, spectral
-    from .torch_names import absent_kinds, aten_forms, half_complex, older_methods, quantized
+    from .torch_names import absent_kinds, aten_forms, older_methods, quantized, rare
 finally:
     if _collects:
         gc.enable()

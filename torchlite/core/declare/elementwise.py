@@ -9,9 +9,9 @@ from typing import Any
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
-from ..machine.half_complex import no_kernel
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
+from ..machine.rare import RARE, kernel_names, lacking
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor
 from ..machine.tensor_parts import TensorBase
@@ -149,7 +149,7 @@ class Elementwise(Op):
 
     def _accepts(self, d: dt.dtype) -> bool:
         if d is dt.complex32:
-            return self.name not in no_kernel
+            return self.name not in lacking.get(d, ())
         if self.dtypes is not None:
             return d in self.dtypes
         return d not in dt.EIGHT_BITS  # float8 is computed in where that is said
@@ -162,7 +162,7 @@ class Elementwise(Op):
             raise error
         if not self._accepts(common):
             errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
-            label = no_kernel[self.name] if common is dt.complex32 else self.label
+            label = kernel_names.get(self.name, self.label) if common in RARE else self.label
             raise errors.not_implemented_for(label, common)
         return common
 

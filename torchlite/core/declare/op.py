@@ -19,9 +19,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.half_complex import half_complex_arguments
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import planned
+from ..machine.rare import RARE, rare_arguments
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
 from ..state import local
@@ -135,8 +135,8 @@ class Op(PublicForms):
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         """The kernel's arguments, and the result dtype when it is known beforehand."""
         for value in values:
-            if value.__class__ is Tensor and value.dtype is dt.complex32:
-                return half_complex_arguments(self.name, values, backend)
+            if value.__class__ is Tensor and value.dtype in RARE:
+                return rare_arguments(self.name, value.dtype, values, backend)
         if self.promote and not alike([values[i] for i in self.promote], backend):
             common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
             values = list(values)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine import LEADING, Tensor, TensorBase, array_of, into
-from ..machine.half_complex import refuse_half_complex
+from ..machine.rare import refuse_rare
 from ..state import local
 from ..values import Array, Backend, contiguous_strides, dt, errors
 from .declaration import Rule
@@ -81,7 +81,7 @@ class Along(Op):
         if error is not None and (t.array.size or not isinstance(error, NotImplementedError)):
             raise error
         if t.array.size:  # without elements, no kernel runs, nor is one missing
-            refuse_half_complex(self.name, asked or d, values)
+            refuse_rare(self.name, asked or d, values)
         if asked is not None:
             d = asked
         elif d.category < dt.FLOAT and self.integers != "keep":

@@ -195,6 +195,8 @@ def _representable(dtype: np.dtype, first: int, last: int) -> None:
     d = dt.of_numpy(dtype)
     if d.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if d in dt.EIGHT_BITS:
+        raise not_implemented_for("random_update_from_to", d)
     largest = _largest(dtype)
     least = -largest if d in _DIGITS else _least(dtype)
     bounds = ((first, "from"), (last, "to - 1"))

@@ -69,9 +69,9 @@ def check_square(name: str, t: Tensor, called: str = "A") -> None:
 
 
 def check_inexact(name: str, t: Tensor, low: bool = False) -> None:
-    if t.dtype not in INEXACT and t.dtype not in dt.WIDE:
+    if t.dtype.category < dt.FLOAT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}")
-    if t.dtype in dt.WIDE and not low:
+    if not low and (t.dtype in dt.WIDE or t.dtype in dt.EIGHT_BITS):
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {t.dtype.legacy}")
 
 

@@ -261,7 +261,7 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     if d is None:
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
         d = dt.int64 if whole else dt.get_default_dtype()
-    if d is dt.bool_ or d.is_complex:
+    if d is dt.bool_ or d.is_complex or d in dt.EIGHT_BITS:
         raise not_implemented_for("arange_cpu", d)
     _check_range(start, end, step)
     if d is dt.int64:
@@ -342,7 +342,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
     elif complex_ and not d.is_complex:
         inferred = dt.default_complex().cname
         raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
-    elif d in (dt.bool_, dt.complex32) and steps > 1:
+    elif d in (dt.bool_, dt.complex32, *dt.EIGHT_BITS) and steps > 1:
         raise not_implemented_for(f"{name}_cpu", d)
     start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
     return start, end, d

@@ -165,10 +165,13 @@ def _bool_only(name: str) -> Callable[..., None]:
     return check
 
 
+_OF_EIGHT_BITS = {
+    "isfinite": {dt.float8_e5m2, dt.float8_e8m0fnu}, "isinf": {dt.float8_e5m2}, "isnan": ALL, "isreal": ALL,
+}  # fmt: skip
 for _name, _test in _TESTS.items():
-    _words: dict[str, Any] = {"dtypes": ALL} if _name == "isnan" else {}
+    _words: dict[str, Any] = {"dtypes": (ALL - dt.EIGHT_BITS) | _OF_EIGHT_BITS.get(_name, set())}
     if _name == "isfinite":
-        _words = {"direct": (), "check": _ask_history, "finish": _as_of_parts}
+        _words |= {"direct": (), "check": _ask_history, "finish": _as_of_parts}
     if _name in _REFUSALS:
         _words |= {"refuse": _REFUSALS[_name], "check_out": _bool_only(_name)}
     publish(Unary(_name, _test, result="bool", **_words))

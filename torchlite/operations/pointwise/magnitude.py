@@ -52,7 +52,8 @@ def _check_magnitudes(out: Any, values: Sequence[Any]) -> None:
 
 
 absolute = Unary(
-    "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS,
+    "abs", "absolute", lambda g, self: g * self.sgn(), result="real",
+    dtypes=dt.NUMBERS | dt.EIGHT_BITS - {dt.float8_e8m0fnu},
     check_in_place=_no_complex_abs, check_out=_check_magnitudes, arranged=_arranged_magnitudes,
     direct=dt.NUMBERS - dt.COMPLEXES, converts=True,
 )  # fmt: skip

@@ -30,7 +30,7 @@ _SCALES = ("backward", "ortho", "forward")  # where NumPy puts the factor that e
 def _refuse_halves(d: dt.dtype) -> None:
     if d is dt.complex32:
         raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
-    if d in dt.HALVES:
+    if d in dt.HALVES or d in dt.EIGHT_BITS:
         raise RuntimeError(f"Unsupported dtype {d.legacy}")
 
 

@@ -1,20 +1,24 @@
-"""Which ops take complex32, as PyTorch's kernels on the CPU do; what errors call the kernels that there are none of."""
+"""Which ops take complex32 and types of 8 bits, as PyTorch's kernels do, and what errors call their kernels."""
 
 from __future__ import annotations
 
 from ...core.declare import Elementwise
 from ...core.declare.reduction import Along
-from ...core.machine.half_complex import computed_wide, idle, no_kernel
+from ...core.machine.rare import computed_wide, idle, kernel_names, lacking
 from ...core.machine.registry import registry
+from ...core.values import dt
 
-# The ops on elements and along dimensions that take it.
-_TAKEN = """
+# The ops on elements and along dimensions that take complex32.
+_TAKE_HALF_COMPLEX = """
     abs add add.Scalar addcmul all all.dim all.dims any any.dim any.dims complex conj_physical conj_physical.in_place
     count_nonzero count_nonzero.dim_IntList eq fill.Scalar fill.Tensor isclose isfinite isinf isnan isreal
     linalg_vector_norm masked_fill.Scalar masked_fill.Tensor mul mul.Scalar ne neg normal rsub sgn std.correction
     std_mean.correction sub uniform var.correction var_mean.correction where
 """
-# Of all others, what does not take it: whose kernels are named like the ops, or with an ending, or otherwise.
+# The ops along dimensions, and of those named below, that take types of 8 bits: all elementwise ones say it themselves.
+_TAKE_EIGHT_BITS = "all all.dim all.dims any any.dim any.dims count_nonzero.dim_IntList"
+_TAKE_SIGNED_EIGHT_BITS = "_linear _linear.bias addbmm addmm index_put mm"
+# What other ops do not take complex32: their kernels are named like them, or with an ending, or otherwise.
 _NAMED_ALIKE = """
     baddbmm bmm dot exp2 masked_scatter max_unpool2d max_unpool3d nan_to_num pixel_shuffle pixel_unshuffle
     channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
@@ -50,14 +54,42 @@ _OTHERWISE = {
     "triangular_solve_cpu": "_triangular_solve _linalg_solve_triangular",
     "unique": "_unique2 unique_dim unique_consecutive",
 }
+# Those that take complex32, and no types of 8 bits.
+_NOT_OF_EIGHT_BITS = {
+    "add_stub": "add add.Scalar dist rsub sub",
+    "clamp_min_scalar_cpu": "relu",
+    "clamp_scalar_cpu": "clamp hardtanh",
+    "index_add_": "index_add",
+    "index_copy_cpu": "index_copy",
+    "index_put": "index_put",
+    "index_fill_cpu": "index_fill.int_Scalar index_fill.int_Tensor",
+    "isfinite": "isfinite",
+    "isin_default_cpu": "isin isin.Scalar",
+    "isinf": "isinf",
+    "masked_fill": "masked_fill.Scalar masked_fill.Tensor",
+    "nonzero_count_cpu": "argwhere count_nonzero nonzero",
+    "norm_cpu": "linalg_vector_norm",
+    "std_cpu": "std.correction std_mean.correction var.correction var_mean.correction",
+    "tril": "tril",
+    "triu": "triu",
+    "xor_sum_cpu": "hash_tensor",
+}
 
-_taken = frozenset(_TAKEN.split())
-for _name, _op in registry.items():
-    if isinstance(_op, (Elementwise, Along)) and _name not in _taken:
-        no_kernel[_name] = getattr(_op, "label", f"{_op.signature.name}_cpu")
-no_kernel.update({name: name for name in _NAMED_ALIKE.split()})
-no_kernel.update({name: name + ending for ending, names in _ENDINGS.items() for name in names.split()})
-no_kernel.update({name: kernel for kernel, names in _OTHERWISE.items() for name in names.split()})
+
+def _listed(table: dict[str, str]) -> dict[str, str]:
+    return {name: kernel for kernel, names in table.items() for name in names.split()}
+
+
+_families = {name: getattr(op, "label", "") or f"{op.signature.name}_cpu" for name, op in registry.items()
+             if isinstance(op, (Elementwise, Along))}  # fmt: skip
+_others = {name: name for name in _NAMED_ALIKE.split()} | {
+    name: name + ending for ending, names in _ENDINGS.items() for name in names.split()
+} | _listed(_OTHERWISE)  # fmt: skip
+kernel_names.update(_families | _others | _listed(_NOT_OF_EIGHT_BITS))
+lacking[dt.complex32] = frozenset(_families.keys() | _others) - {*_TAKE_HALF_COMPLEX.split()}
+lacking[dt.float8_e8m0fnu] = frozenset(kernel_names) - {*_TAKE_EIGHT_BITS.split()}
+_signed = lacking[dt.float8_e8m0fnu] - {*_TAKE_SIGNED_EIGHT_BITS.split()}
+lacking.update(dict.fromkeys(dt.EIGHT_BITS - {dt.float8_e8m0fnu}, _signed))
 # What moves no elements, or only rows of them, needs no kernel.
 idle.update(dict.fromkeys(("gather", "scatter.src", "scatter.value"), lambda self, dim, index, *_: not index.numel()))
 idle.update(dict.fromkeys(("put", "take"), lambda self, index, *_: not index.numel()))
