@@ -148,7 +148,7 @@ static void multiply(Product p)
     in_shares(multiply_share, &p, (p.rows + BLOCK_ROWS - 1) / BLOCK_ROWS, THREADS_FROM / 4 / (p.n * p.columns) + 1);
 }
 
-static void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart)
+void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart)
 {
     for (N r = 0; r < rows; r += LINE)
         for (N c = 0; c < columns; c++)
@@ -162,7 +162,7 @@ int correlate_by_columns(const Sliding *s, PyArrayObject *x, PyArrayObject *w, P
     Py_BEGIN_ALLOW_THREADS
     for (N i = 0; next(&b, i); i += b.many) {
         lay_out(&b, data_of(x), i, 0);
-        multiply((Product){data_of(w), b.laid, data_or_null(bias), b.outputs, s->out, b.reads, b.columns, b.reads, 1, b.apart});
+        multiply((Product){data_of(w), b.laid, data_or_null(bias), b.outputs, s->out, b.reads, b.columns, b.reads, 1, b.apart, b.apart});
         exchange(&b, data_of(y), i, 1);
     }
     Py_END_ALLOW_THREADS
@@ -178,7 +178,7 @@ int spread_back_by_columns(const Sliding *s, PyArrayObject *g, PyArrayObject *w,
     memset(data_of(x), 0, PyArray_NBYTES(x));
     for (N i = 0; next(&b, i); i += b.many) {
         exchange(&b, data_of(g), i, 0);
-        multiply((Product){data_of(w), b.outputs, NULL, b.laid, b.reads, s->out, b.columns, 1, b.reads, b.apart});
+        multiply((Product){data_of(w), b.outputs, NULL, b.laid, b.reads, s->out, b.columns, 1, b.reads, b.apart, b.apart});
         lay_out(&b, data_of(x), i, 1);
     }
     Py_END_ALLOW_THREADS
@@ -200,7 +200,7 @@ int weights_by_columns(const Sliding *s, PyArrayObject *g, PyArrayObject *x, PyA
             lay_out(&b, data_of(x), i, 0);
             exchange(&b, data_of(g), i, 0);
             turn(b.outputs, b.apart, s->out, b.columns, room, apart);
-            multiply((Product){b.laid, room, NULL, room + turned, b.reads, b.columns, s->out, b.apart, 1, apart, i > 0});
+            multiply((Product){b.laid, room, NULL, room + turned, b.reads, b.columns, s->out, b.apart, 1, apart, apart, i > 0});
         }
         turn(room + turned, apart, b.reads, s->out, data_of(dw), b.reads);
         Py_END_ALLOW_THREADS

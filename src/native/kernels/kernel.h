@@ -25,6 +25,8 @@ int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
 // sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
+// columns.c: (rows, columns) to (columns, rows), whose rows are so far apart.
+void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 

@@ -2,7 +2,7 @@
 // order in memory, by which backward knows it: each batch element's numbers lie together.
 #include "kernel.h"
 
-enum { SLACK = 64, BLOCK = 8 };
+enum { SLACK = 64, BLOCK = BLOCK_ROWS, MOST = 16 };  // numbers; elements; arguments
 
 static int cell_of(PyObject *mode, Recurrence *r)
 {
@@ -64,13 +64,6 @@ static int is_kept(PyObject *o, const Recurrence *r, N each)
            (ndim == 3 || PyArray_STRIDE(a, 1) == PyArray_DIM(a, 2) * item);
 }
 
-// (rows, columns) to (columns, rows)
-static void turned(PyArrayObject *from, float *to, N rows, N columns)
-{
-    for (N i = 0; i < rows; i++)
-        for (N j = 0; j < columns; j++) to[j * rows + i] = data_of(from)[i * columns + j];
-}
-
 // The biases of the sums; those that the GRU's candidate takes from the state follow, among zeros.
 static void biases(const Recurrence *r, PyArrayObject *of_input, PyArrayObject *of_state, float *to)
 {
@@ -87,7 +80,7 @@ typedef struct {
     const Recurrence *r;
     const float *x, *of_input, *of_state, *bias, *g, *before;
     float *h, *c, *gates, *hidden, *more, *rows;
-    N room;
+    N room;  // for each element
     int failed;
 } Layer;
 
@@ -97,7 +90,7 @@ static void layer_share(void *work, N from, N to)
     Recurrence r = *w->r;
     r.first = from * BLOCK;
     r.after = to * BLOCK < r.batch ? to * BLOCK : r.batch;
-    float *room = malloc((size_t)w->room * sizeof *room);
+    float *room = malloc((size_t)((r.after - r.first) * w->room) * sizeof *room);
     if (!room) w->failed = 1;
     else if (w->rows)
         loops->recurrent_slope(&r, w->g, w->of_state, w->gates, w->hidden, w->more, w->before, w->h, w->c, w->rows, room);
@@ -124,7 +117,6 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
     N n = r.size, width = r.gates * n, parts = r.gates == 4 ? 2 : 1;
     if (!vector(a[5], width, &b_ih) || !vector(a[6], width, &b_hh)) return NULL;
     npy_intp shape[3] = {r.length, r.batch, n}, none = 0;
-    N widest = r.features > n ? r.features : n;
     float *memory = PyMem_Malloc(((r.features + n + 2) * width + 2 * SLACK) * sizeof(float));
     PyArrayObject *y = fresh(3, shape), *last = copied(h), *cell = r.gates == 4 ? copied((PyArrayObject *)a[2]) : fresh(1, &none);
     PyArrayObject *hidden = kept_array(&r, n, 1);
@@ -134,12 +126,12 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
     if (memory && y && last && cell && hidden && gates && more) {
         float *of_input = memory, *of_state = of_input + r.features * width + SLACK;
         float *bias = of_state + n * width + SLACK;
-        turned((PyArrayObject *)a[3], of_input, width, r.features);
-        turned((PyArrayObject *)a[4], of_state, width, n);
+        turn(PyArray_DATA((PyArrayObject *)a[3]), r.features, width, r.features, of_input, width);
+        turn(PyArray_DATA((PyArrayObject *)a[4]), n, width, n, of_state, width);
         biases(&r, b_ih, b_hh, bias);
         Layer work = {.r = &r, .x = data_of(x), .h = data_of(last), .c = data_of(cell), .of_input = of_input,
                       .of_state = of_state, .bias = bias, .gates = data_of(gates), .hidden = data_of(hidden),
-                      .more = data_of(more), .room = BLOCK * (2 * (width + SLACK) + widest)};
+                      .more = data_of(more), .room = (1 + (r.gates == 3)) * (width + SLACK)};
         if (go_through(&work)) {
             memcpy(data_of(y), data_of(hidden), PyArray_NBYTES(y));
             made = PyTuple_Pack(6, y, last, cell, gates, hidden, more);
@@ -277,7 +269,7 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
             if (lstm) begun_with(&r, (PyArrayObject *)a[5], more, 2 * n, cells);
             Layer work = {.r = &r, .g = data_or_null(g), .of_state = w, .gates = data_of(gates), .hidden = data_of(hidden),
                           .more = data_of(more), .before = lstm ? cells : data_of(before), .h = data_of(to_h),
-                          .c = data_or_null(to_c), .rows = data_of(rows), .room = BLOCK * (n + SLACK + 2 * width)};
+                          .c = data_or_null(to_c), .rows = data_of(rows), .room = n + SLACK + width * (r.gates == 3)};
             if (go_through(&work))
                 made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, gates, before, to_h, to_c, needs);
         } else if (!memory) {
@@ -293,8 +285,24 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
     return made;
 }
 
+// With a copy of the input, at a place among the arguments, where it lies in another order: that of a layer whose batch is first.
+static PyObject *with_input(Attempt attempt, PyObject *const *a, Py_ssize_t count, int place)
+{
+    PyObject *given[MOST], *made;
+    if (count > MOST || count <= place || !PyArray_CheckExact(a[place]) || PyArray_TYPE((PyArrayObject *)a[place]) != NPY_FLOAT32)
+        return NULL;
+    memcpy(given, a, count * sizeof *given);
+    given[place] = (PyObject *)laid_out(a[place]);
+    made = given[place] ? attempt(given, count) : NULL;
+    Py_XDECREF(given[place]);
+    return made;
+}
+
+static PyObject *forward(PyObject *const *a, Py_ssize_t count) { return with_input(recurrent, a, count, 0); }
+static PyObject *backward(PyObject *const *a, Py_ssize_t count) { return with_input(recurrent_backward, a, count, 3); }
+
 const KernelDef recurrent_kernels[] = {
-    {"_recurrent", recurrent},
-    {"_recurrent_backward", recurrent_backward},
+    {"_recurrent", forward},
+    {"_recurrent_backward", backward},
     {NULL},
 };

@@ -6,19 +6,16 @@ enum { ROOM = 64 };  // numbers after a row, which stretches overwrite
 
 enum { ELMAN_TANH, ELMAN_RELU, GRU, LSTM };
 
-static const N no_shift[1] = {0};
-
-// Adds rows (outs, n) times a matrix (n, length) to rows `apart` from each other.
-static void add_product(const float *rows, N n, const float *matrix, N length, float *to, N apart, int outs, float *room)
+// Adds rows (rows, n) times a matrix (n, length) to rows `apart` from each other.
+static void add_product(const float *from, N rows, N n, const float *matrix, N length, float *to, N apart)
 {
-    Source source = {matrix, length, n, 1, length, no_shift};
-    IN_ISA(turn)(rows, n, n, room, outs);
-    IN_ISA(correlate)(&source, room, NULL, 1, to, apart, outs);
+    const Product p = {from, matrix, NULL, to, rows, n, length, n, 1, length, apart, 1};
+    IN_ISA(multiply)(&p, 0, (rows + BLOCK_ROWS - 1) / BLOCK_ROWS);
 }
 
-INLINE void fill_rows(const float *row, N n, float *to, N apart, int outs)
+INLINE void fill_rows(const float *row, N n, float *to, N apart, N rows)
 {
-    for (int o = 0; o < outs; o++) memcpy(to + o * apart, row, n * sizeof *to);
+    for (N o = 0; o < rows; o++) memcpy(to + o * apart, row, n * sizeof *to);
 }
 
 // What comes of the sums of an element's gates: activations, the state, and what else is kept.
@@ -60,34 +57,31 @@ APART void elman_step(const float *restrict sums, float *restrict hidden, N n, i
 }
 
 // Weights are turned, (features, gates) and (size, gates), with numbers to read after them; so is `bias`, of the input
-// and, of the GRU, of the state. h and c are the states to begin with, and then the last. `room` is for two blocks of
-// rows of gates and one of columns.
+// and, of the GRU, of the state. h and c are the states to begin with, and then the last. `room` is for the elements' rows of
+// gates, and those of the GRU once more.
 void IN_ISA(recurrent)(const Recurrence *r, const float *x, float *h, float *c, const float *of_input,
                        const float *of_state, const float *bias, float *gates, float *hidden, float *more, float *room)
 {
-    N n = r->size, width = r->gates * n, apart = width + ROOM;
-    float *sums = room, *own = sums + OUT * apart, *columns = own + OUT * apart;
+    const N n = r->size, width = r->gates * n, apart = width + ROOM, rows = r->after - r->first;
+    float *sums = room, *own = r->cell == GRU ? sums + rows * apart : sums;
     for (N step = 0; step < r->length; step++) {
-        N t = r->reverse ? r->length - 1 - step : step;
-        for (N b = r->first; b < r->after;) {
-            int block = block_of(r->after - b);
-            fill_rows(bias, width, sums, apart, block);
-            add_product(x + (t * r->batch + b) * r->features, r->features, of_input, width, sums, apart, block, columns);
-            if (r->cell == GRU) fill_rows(bias + width, width, own, apart, block);
-            add_product(h + b * n, n, of_state, width, r->cell == GRU ? own : sums, apart, block, columns);
-            for (int k = 0; k < block; k++, b++) {
-                N at = t * r->batch + b;
-                float *made = hidden + at * n, *row = sums + k * apart;
-                if (r->cell == LSTM) {
-                    lstm_step(row, c + b * n, gates + at * width, more + at * 2 * n, made, n);
-                    memcpy(c + b * n, more + at * 2 * n, n * sizeof *c);
-                } else if (r->cell == GRU) {
-                    gru_step(row, own + k * apart, h + b * n, gates + at * width, more + at * n, made, n);
-                } else {
-                    elman_step(row, made, n, r->cell == ELMAN_RELU);
-                }
-                memcpy(h + b * n, made, n * sizeof *h);
+        const N t = r->reverse ? r->length - 1 - step : step, first = t * r->batch + r->first;
+        fill_rows(bias, width, sums, apart, rows);
+        if (r->cell == GRU) fill_rows(bias + width, width, own, apart, rows);
+        add_product(x + first * r->features, rows, r->features, of_input, width, sums, apart);
+        add_product(h + r->first * n, rows, n, of_state, width, own, apart);
+        for (N k = 0; k < rows; k++) {
+            const N b = r->first + k, at = first + k;
+            float *made = hidden + at * n, *row = sums + k * apart;
+            if (r->cell == LSTM) {
+                lstm_step(row, c + b * n, gates + at * width, more + at * 2 * n, made, n);
+                memcpy(c + b * n, more + at * 2 * n, n * sizeof *c);
+            } else if (r->cell == GRU) {
+                gru_step(row, own + k * apart, h + b * n, gates + at * width, more + at * n, made, n);
+            } else {
+                elman_step(row, made, n, r->cell == ELMAN_RELU);
             }
+            memcpy(h + b * n, made, n * sizeof *h);
         }
     }
 }
@@ -138,30 +132,23 @@ void IN_ISA(recurrent_slope)(const Recurrence *r, const float *g, const float *w
                              const float *hidden, const float *more, const float *before, float *to_h, float *to_c,
                              float *rows, float *room)
 {
-    N n = r->size, width = r->gates * n, apart = n + ROOM;
-    float *sums = room, *columns = sums + OUT * apart, *of_state = columns + OUT * width;
+    const N n = r->size, width = r->gates * n, apart = n + ROOM, count = r->after - r->first;
+    float *sums = room, *of_state = sums + count * apart;
     for (N step = 0; step < r->length; step++) {
-        N t = r->reverse ? step : r->length - 1 - step;
-        for (N b = r->first; b < r->after;) {
-            int block = block_of(r->after - b);
-            N first = t * r->batch + b;
-            for (int k = 0; k < block; k++) {
-                N at = first + k;
-                float *back = to_h + (b + k) * n;
-                if (g) SIMD for (N i = 0; i < n; i++) back[i] += g[at * n + i];
-                if (r->cell == LSTM)
-                    lstm_back(gates + at * width, more + at * 2 * n, before + at * n, back, to_c + (b + k) * n,
-                              rows + at * width, n);
-                else if (r->cell == GRU)
-                    gru_back(gates + at * width, more + at * n, before + at * n, back, rows + at * width,
-                             of_state + k * width, n);
-                else
-                    elman_back(hidden + at * n, back, rows + at * width, n, r->cell == ELMAN_RELU);
-                memcpy(sums + k * apart, back, n * sizeof *sums);
-            }
-            const float *given = r->cell == GRU ? of_state : rows + first * width;
-            add_product(given, width, w, n, sums, apart, block, columns);
-            for (int k = 0; k < block; k++, b++) memcpy(to_h + b * n, sums + k * apart, n * sizeof *to_h);
+        const N t = r->reverse ? step : r->length - 1 - step, first = t * r->batch + r->first;
+        for (N k = 0; k < count; k++) {
+            const N at = first + k, b = r->first + k;
+            float *back = to_h + b * n;
+            if (g) SIMD for (N i = 0; i < n; i++) back[i] += g[at * n + i];
+            if (r->cell == LSTM)
+                lstm_back(gates + at * width, more + at * 2 * n, before + at * n, back, to_c + b * n, rows + at * width, n);
+            else if (r->cell == GRU)
+                gru_back(gates + at * width, more + at * n, before + at * n, back, rows + at * width, of_state + k * width, n);
+            else
+                elman_back(hidden + at * n, back, rows + at * width, n, r->cell == ELMAN_RELU);
+            memcpy(sums + k * apart, back, n * sizeof *sums);
         }
+        add_product(r->cell == GRU ? of_state : rows + first * width, count, width, w, n, sums, apart);
+        for (N k = 0; k < count; k++) memcpy(to_h + (r->first + k) * n, sums + k * apart, n * sizeof *to_h);
     }
 }

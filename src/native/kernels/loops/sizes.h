@@ -37,13 +37,13 @@ typedef struct {
 } RowSums;
 
 // The product of a (rows, n), whose numbers lie so far from each other down and along, and b (n, columns), plus a number for
-// each row, if there are such, and what is there, if it is added. Rows of b and of the result are `apart` from each other, by
-// more than they have columns: what follows these in memory may be read and written.
+// each row, if there are such, and what is there, if it is added. Rows of b are so far `apart` and those of the result
+// `next` numbers: what follows them in memory may be read, and written.
 enum { BLOCK_ROWS = 8 };  // which a piece of the work takes
 typedef struct {
     const float *a, *b, *bias;
     float *to;
-    ptrdiff_t rows, n, columns, down, along, apart;
+    ptrdiff_t rows, n, columns, down, along, apart, next;
     int added;
 } Product;
 
