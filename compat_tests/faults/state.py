@@ -13,8 +13,8 @@ from torchlite import _ops, settings
 from torchlite.amp import autocast_mode, legacy
 from torchlite.autograd.saved_hooks import _SavedBeforeWrites
 from torchlite.core.machine import format as printing
-from torchlite.core.parts import ModeParts, StateParts
 from torchlite.core.state.mode import Mode, State, local
+from torchlite.core.structs import ModeParts, StateParts
 from torchlite.nn.modules import module as modules
 from torchlite.nn.utils import parametrize
 from torchlite.operations.products import attention_kernels

@@ -9,15 +9,16 @@ from typing import Any
 
 from ..autograd import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
-from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
-from ..autograd.running import (
+from ..autograd.current_pass import (
     _current_autograd_node,
     _current_graph_task_execution_order,
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from ..autograd.variable import _LegacyVariableBase
 from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
+from ..core.machine import TensorBase
 from ..core.machine.generator import Generator
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
@@ -25,7 +26,6 @@ from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.registry import functions
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
 from ..core.machine.tensor import Tensor
-from ..core.machine.tensor_parts import TensorBase
 from ..core.memory import use_count as _storage_Use_Count
 from ..core.state import local
 from ..core.values.device import device, get_default_device

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..autograd.current_pass import _get_current_graph_task_keep_graph
 from ..autograd.profiler import kineto_available
 from ..autograd.profiler_util import DeviceType
-from ..autograd.running import _get_current_graph_task_keep_graph
 from ..autograd.saved_hooks import pop_hooks as _pop_saved_tensors_default_hooks
 from ..autograd.saved_hooks import push_hooks as _push_saved_tensors_default_hooks
 from ..core.machine import SavedTensor, Tensor, shared_counter

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.tensor_parts import TensorBase
+from ..core.machine import TensorBase
 
 HANDLERS: dict[tuple[Any, type], Callable[..., Any]] = {}
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import fake, making, packed, rules
+from . import fake, making, operations, packed
 
-__all__ = ["fake", "making", "packed", "rules"]
+__all__ = ["fake", "making", "operations", "packed"]

@@ -10,8 +10,8 @@ from ..core.declare import Composite, describe, publish, publish_python, publish
 from ..core.machine import Tensor
 from ..core.machine.registry import functions
 from ..core.values import dt
+from .operations import one_scale
 from .qparams import chosen
-from .rules import one_scale
 
 # ---- linear layers
 

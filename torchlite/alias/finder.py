@@ -45,7 +45,7 @@ class Finder:
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
             return None  # somebody wants to know whether there is such a module
         self.alias.missing[name] += 1
-        if self.alias.lazy and not _for_a_name(name):
+        if self.alias.lazy and not _for_a_name():
             return ModuleSpec(name, _Empty(self.alias), is_package=True)
         raise ModuleNotFoundError(explanation(name, f"No module named {name!r}: "), name=name)
 
@@ -69,8 +69,8 @@ def _tester_of_pytorch(name: str, path: Any) -> ModuleSpec | None:
     return PathFinder.find_spec(name, path)
 
 
-def _for_a_name(name: str) -> bool:
-    """Whether a module is looked for because `from torch import name` found no such name."""
+def _for_a_name() -> bool:
+    """Whether a module is looked for because `from torch import …` found no such name."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "_handle_fromlist":
         if not frame.f_globals.get("__name__", "").startswith("importlib"):

@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Any
 
 from .. import cuda
+from ..core.machine import TensorBase
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
-from ..core.machine.tensor_parts import TensorBase
 from ..core.values import DeviceLike, dt, warn
 
 

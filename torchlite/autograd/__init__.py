@@ -45,7 +45,7 @@ _HOME = {
     "Variable": "variable",
     "detect_anomaly": "anomaly_mode",
     "kineto_available": "profiler",
-    "enforce_grad_layout_policy": "accepted",
+    "enforce_grad_layout_policy": "inert_switches",
     "set_detect_anomaly": "anomaly_mode",
 }
 

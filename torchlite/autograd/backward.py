@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.declare import method
+from ..core.machine import TensorBase
 from ..core.machine.fast import accelerated
 from ..core.machine.node import AccumulateGrad, Node, accumulator_of
 from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
 from ..core.state import local, silent

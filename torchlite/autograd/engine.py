@@ -14,8 +14,8 @@ from typing import Any
 from ..core.declare import fit_gradient
 from ..core.machine import FIRST, Node, Tensor, computed, form_of, name_of
 from ..core.native import native
-from ..core.parts import know
 from ..core.state import Mode, State, local, with_grad
+from ..core.structs import know
 from ..core.values import Backend, strided
 from ..core.values.dtype import dtype
 from ..core.values.layout import sparse_coo

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..backends.lazy import flipped
 from ..core.declare import Elementwise, OpNode, ViewOp
+from ..core.machine import TensorBase
 from ..core.machine.node import LEAF, UNVERSIONED, version_of
 from ..core.machine.operands import form_of, requires_grad, tensors_in
 from ..core.machine.saved import SavedOutput
@@ -31,7 +32,6 @@ from ..core.machine.tangent import (
     untouched,
 )
 from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import View, resolve
 from ..core.state import local, with_grad
 from ..core.values import Backend, dt, forward_not_implemented

@@ -239,7 +239,7 @@ def is_inference_mode_enabled() -> bool:
 
 def __getattr__(name: str) -> Any:
     if name == "enforce_grad_layout_policy":
-        from .accepted import enforce_grad_layout_policy
+        from .inert_switches import enforce_grad_layout_policy
 
         return enforce_grad_layout_policy
     raise AttributeError(explanation(f"torch.autograd.grad_mode.{name}"))

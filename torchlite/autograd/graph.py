@@ -9,12 +9,12 @@ from typing import Any
 
 from ..core.machine import Node, RemovableHandle, Tensor, TensorBase, accumulator_of, bump, resolve
 from ..core.state import local
-from .accepted import (
+from .backward import GradientEdge, get_gradient_edge
+from .inert_switches import (
     region_activation_memory_budget,
     set_override_stale_capture_stream,
     set_warn_on_accumulate_grad_stream_mismatch,
 )
-from .backward import GradientEdge, get_gradient_edge
 from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.memory import Resized, root
 from ..core.native import in_c
-from ..core.parts import know
+from ..core.structs import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
 from ..kernels.summing import add_reduce
@@ -75,7 +75,7 @@ class NumPyBackend(Backend):
     kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, **_SUMS}
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
-    sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))  # type: ignore[assignment]
+    sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..core.declare import Elementwise, Reduction
+from ..core.machine import TensorBase
 from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading, dynamic_shape
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
 from ..core.machine.tensor import Tensor
-from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import base_of, requires_grad
-from ..core.parts import know
 from ..core.state import Mode, local, while_transforming
+from ..core.structs import know
 from ..core.values import Array, dt, warn
 from ..operations.shapes.joining import stack
 from . import batched_function

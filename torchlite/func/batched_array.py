@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.machine import Tensor
-from ..core.parts import BatchedParts, know, whole
+from ..core.structs import BatchedParts, know, whole
 from ..operations.shapes.shape import unsqueeze
 from .transform import Lifted
 

@@ -10,8 +10,8 @@ from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core.declare import ViewOp
 from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
-from ..core.parts import DualParts, know, whole
 from ..core.state import local
+from ..core.structs import DualParts, know, whole
 from ..core.values import dt
 from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten

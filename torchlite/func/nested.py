@@ -30,8 +30,8 @@ from ..core.machine import (
     wrap,
 )
 from ..core.machine.recipe import Bound, Record, recorder
-from ..core.parts import NestedParts, know, whole
 from ..core.state import GRAD, Mode, State, local, with_grad
+from ..core.structs import NestedParts, know, whole
 from ..core.values import dt
 from .settle import unsettle
 from .transform import Level, Lifted, Transform
@@ -113,7 +113,7 @@ class NestedLevel(Level):
     def run_inside(self, state: State, run: Any, insides: Sequence[Tensor]) -> Tensor:
         if self.outer.grad or not state.mode.grad:
             return super().run_inside(state, run, insides)
-        return state.within(with_grad(state.mode, False), super().run_inside, state, run, insides)  # type: ignore[no-any-return]
+        return state.within(with_grad(state.mode, False), super().run_inside, state, run, insides)
 
     def above(self, inside: Tensor) -> Tensor:
         return self.wrap(Nested(inside))

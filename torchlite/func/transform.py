@@ -14,6 +14,7 @@ from typing import Any
 
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
+from ..core.machine import TensorBase
 from ..core.machine.node import clock, dated
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
@@ -21,10 +22,9 @@ from ..core.machine.plan import Plan
 from ..core.machine.recipe import Record
 from ..core.machine.tangent import moves
 from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import View, requires_grad
-from ..core.parts import LevelParts
 from ..core.state import Context, Mode, State, left, local, while_transforming
+from ..core.structs import LevelParts
 from ..core.values import arrays, contiguous_strides, dt
 from ..utils._pytree import tree_flatten
 from .plans import by_plan
@@ -90,8 +90,8 @@ class Level(LevelParts, Context):
         """What a plan makes of the tensors inside."""
         mode = state.mode
         if self.depth > 1:
-            return run(state, mode, insides)  # type: ignore[no-any-return]
-        return state.within(mode.beneath, run, state, mode, insides)  # type: ignore[no-any-return, arg-type]
+            return run(state, mode, insides)
+        return state.within(mode.beneath, run, state, mode, insides)  # type: ignore[arg-type]
 
     def above(self, inside: Tensor) -> Tensor:
         """The result of this level for what a plan made of the tensors inside."""

@@ -19,7 +19,7 @@ from ..core.state import local
 from ..core.values import contiguous_strides, wrap_dim
 from ..core.values.errors import missing_kernel_of
 from ..operations.formulas import tensors
-from ._internal.rules import name_of
+from ._internal.by_name import name_of
 
 
 class StridedNested(Tensor):

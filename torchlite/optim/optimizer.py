@@ -16,7 +16,7 @@ from ..core.state import local
 from ..core.values import dt, reduce_ex, warn
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
-from . import step_helpers
+from . import for_programs
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -28,8 +28,8 @@ _global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict
 
 
 def __getattr__(name: str) -> Any:
-    if hasattr(step_helpers, name):
-        return getattr(step_helpers, name)
+    if hasattr(for_programs, name):
+        return getattr(for_programs, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -169,7 +169,7 @@ class PackageExporter:
             raise AssertionError(f"Pickle protocol must be 3 or 4, got {pickle_protocol}")
         buffer, place = io.BytesIO(), f"{package.replace('.', '/')}/{resource}"
         pickler = _Pickler(buffer, 3)
-        pickler.importer, pickler.persistent_id = self.importer, self._storages  # type: ignore[method-assign, assignment]
+        pickler.importer, pickler.persistent_id = self.importer, self._storages  # type: ignore[method-assign]
         pickler.dump(obj)
         if dependencies:
             self._found[f"<{package}.{resource}>"] = "resource"

@@ -28,7 +28,7 @@ from .importers import Importer, demangled
 _numbers = itertools.count()
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
+class _Unpickler(pickle._Unpickler):
     importer: PackageImporter
     restore: Callable[[Any, str], Any]
 

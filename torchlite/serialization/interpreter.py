@@ -300,54 +300,61 @@ def _setitems(self: Interpreter) -> None:
     self.store(self.top(), items)
 
 
-@_op(pickle.MARK)
-def _mark(self: Interpreter) -> None:
-    self.stack.append(_MARK)
+# ---- opcodes that put a value on the stack
 
 
-@_op(pickle.TUPLE, _CONTAINER)
-def _tuple(self: Interpreter) -> None:
-    self.stack.append(tuple(self.since_mark()))
+def _prefixed(self: Interpreter, count: int) -> bytes:
+    """Bytes that come after their number, which takes `count` bytes."""
+    return self.take(_whole(self, count))
 
 
-@_op(pickle.TUPLE1, _CONTAINER)
-def _tuple1(self: Interpreter) -> None:
-    self.stack.append((self.pop(),))
+def _whole(self: Interpreter, count: int, signed: bool = False) -> int:
+    return int.from_bytes(self.take(count), "little", signed=signed)
 
 
-@_op(pickle.TUPLE2, _CONTAINER)
-def _tuple2(self: Interpreter) -> None:
-    b, a = self.pop(), self.pop()
-    self.stack.append((a, b))
+def _last(self: Interpreter, count: int) -> tuple[Any, ...]:
+    return tuple(reversed([self.pop() for _ in range(count)]))
 
 
-@_op(pickle.TUPLE3, _CONTAINER)
-def _tuple3(self: Interpreter) -> None:
-    c, b, a = self.pop(), self.pop(), self.pop()
-    self.stack.append((a, b, c))
+def _string(self: Interpreter) -> str | bytes:
+    data = _prefixed(self, 1)
+    return data if self.encoding == "bytes" else data.decode(self.encoding)
 
 
-@_op(pickle.EMPTY_TUPLE)
-def _empty_tuple(self: Interpreter) -> None:
-    self.stack.append(())
+_VALUES: tuple[tuple[bytes, int, Callable[[Interpreter], Any]], ...] = (
+    (pickle.MARK, _VALUE, lambda self: _MARK),
+    (pickle.NONE, _VALUE, lambda self: None),
+    (pickle.NEWTRUE, _VALUE, lambda self: True),
+    (pickle.NEWFALSE, _VALUE, lambda self: False),
+    (pickle.BININT, _VALUE, lambda self: _whole(self, 4, signed=True)),
+    (pickle.BININT1, _VALUE, lambda self: _whole(self, 1)),
+    (pickle.BININT2, _VALUE, lambda self: _whole(self, 2)),
+    (pickle.LONG1, _CONTAINER, lambda self: int.from_bytes(_prefixed(self, 1), "little", signed=True)),
+    (pickle.BINFLOAT, _VALUE, lambda self: struct.unpack(">d", self.take(8))[0]),
+    (pickle.BINUNICODE, _CONTAINER, lambda self: _prefixed(self, 4).decode("utf-8", "surrogatepass")),
+    (pickle.SHORT_BINSTRING, _VALUE, _string),
+    (pickle.TUPLE, _CONTAINER, lambda self: tuple(self.since_mark())),
+    (pickle.TUPLE1, _CONTAINER, lambda self: _last(self, 1)),
+    (pickle.TUPLE2, _CONTAINER, lambda self: _last(self, 2)),
+    (pickle.TUPLE3, _CONTAINER, lambda self: _last(self, 3)),
+    (pickle.EMPTY_TUPLE, _VALUE, lambda self: ()),
+    (pickle.EMPTY_LIST, _CONTAINER, lambda self: []),
+    (pickle.EMPTY_DICT, _CONTAINER, lambda self: {}),
+    (pickle.EMPTY_SET, _SET, lambda self: set()),
+    (pickle.BINGET, _VALUE, lambda self: self.memo[_whole(self, 1)]),
+    (pickle.LONG_BINGET, _VALUE, lambda self: self.memo[_whole(self, 4)]),
+)
 
 
-@_op(pickle.EMPTY_LIST, _CONTAINER)
-def _empty_list(self: Interpreter) -> None:
-    self.stack.append([])
+def _putting(value: Callable[[Interpreter], Any]) -> Callable[[Interpreter], None]:
+    return lambda self: self.stack.append(value(self))
 
 
-@_op(pickle.EMPTY_DICT, _CONTAINER)
-def _empty_dict(self: Interpreter) -> None:
-    self.stack.append({})
+for _code, _cost, _value in _VALUES:
+    _op(_code, _cost)(_putting(_value))
 
 
-@_op(pickle.EMPTY_SET, _SET)
-def _empty_set(self: Interpreter) -> None:
-    self.stack.append(set())
-
-
-# ---- plain values
+# ---- the rest
 
 
 @_op(pickle.PROTO)
@@ -361,75 +368,11 @@ def _proto(self: Interpreter) -> None:
         )
 
 
-@_op(pickle.NONE)
-def _none(self: Interpreter) -> None:
-    self.stack.append(None)
-
-
-@_op(pickle.NEWTRUE)
-def _newtrue(self: Interpreter) -> None:
-    self.stack.append(True)
-
-
-@_op(pickle.NEWFALSE)
-def _newfalse(self: Interpreter) -> None:
-    self.stack.append(False)
-
-
-@_op(pickle.BININT)
-def _binint(self: Interpreter) -> None:
-    self.stack.append(int.from_bytes(self.take(4), "little", signed=True))
-
-
-@_op(pickle.BININT1)
-def _binint1(self: Interpreter) -> None:
-    self.stack.append(self.take(1)[0])
-
-
-@_op(pickle.BININT2)
-def _binint2(self: Interpreter) -> None:
-    self.stack.append(int.from_bytes(self.take(2), "little"))
-
-
-@_op(pickle.LONG1, _CONTAINER)
-def _long1(self: Interpreter) -> None:
-    self.stack.append(int.from_bytes(self.take(self.take(1)[0]), "little", signed=True))
-
-
-@_op(pickle.BINFLOAT)
-def _binfloat(self: Interpreter) -> None:
-    self.stack.append(struct.unpack(">d", self.take(8))[0])
-
-
-@_op(pickle.BINUNICODE, _CONTAINER)
-def _binunicode(self: Interpreter) -> None:
-    self.stack.append(self.take(int.from_bytes(self.take(4), "little")).decode("utf-8", "surrogatepass"))
-
-
-@_op(pickle.SHORT_BINSTRING)
-def _short_binstring(self: Interpreter) -> None:
-    data = self.take(self.take(1)[0])
-    self.stack.append(data if self.encoding == "bytes" else data.decode(self.encoding))
-
-
-# ---- the memo
-
-
-@_op(pickle.BINGET)
-def _binget(self: Interpreter) -> None:
-    self.stack.append(self.memo[self.take(1)[0]])
-
-
-@_op(pickle.LONG_BINGET)
-def _long_binget(self: Interpreter) -> None:
-    self.stack.append(self.memo[int.from_bytes(self.take(4), "little")])
-
-
 @_op(pickle.BINPUT)
 def _binput(self: Interpreter) -> None:
-    self.memo[self.take(1)[0]] = self.top()
+    self.memo[_whole(self, 1)] = self.top()
 
 
 @_op(pickle.LONG_BINPUT, _CONTAINER)
 def _long_binput(self: Interpreter) -> None:
-    self.memo[int.from_bytes(self.take(4), "little")] = self.top()
+    self.memo[_whole(self, 4)] = self.top()

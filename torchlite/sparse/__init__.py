@@ -9,7 +9,18 @@ from ..absent import explanation
 from ..core.machine import Tensor
 from ..core.values.errors import missing_kernel_of
 from ..operations.formulas import tensors
-from . import _conversions, _coo, _elementwise, _making, _masks, _older, _products, _reductions, _refusals, _shapes
+from . import (
+    _conversions,
+    _coo,
+    _elementwise,
+    _making,
+    _masks,
+    _products,
+    _reductions,
+    _refusals,
+    _shapes,
+    _torch_names,
+)
 from ._diagonals import spdiags
 from ._family import is_coo, is_sparse
 from ._invariants import check_sparse_tensor_invariants

@@ -20,7 +20,7 @@ _TYPES = {
 _HOMES = {
     "Any": Home("typing", "Any"),
     "NamedTuple": Home("typing", "NamedTuple"),
-    "TensorBase": Home("torchlite.core.parts", "TensorParts"),  # which is a Tensor to type checkers
+    "TensorBase": Home("torchlite.core.structs", "TensorParts"),  # which is a Tensor to type checkers
     "overload": Home("typing", "overload"),
     "DeviceLike": Home("torchlite.core.values.arrays", "DeviceLike"),
     "Generator": Home("torchlite.core.machine.generator", "Generator"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..core.machine import TensorBase
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor_parts import TensorBase
 from ..core.values import dt, warn
 from ._pairs import (
     BooleanPair,

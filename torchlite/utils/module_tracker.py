@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from ..autograd.current_pass import _current_graph_task_id
 from ..autograd.graph import register_multi_grad_hook
-from ..autograd.running import _current_graph_task_id
 from ..autograd.variable import Variable
 from ..core.machine import Tensor
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook

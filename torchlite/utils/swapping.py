@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from ..core.machine import Tensor
-from ..core.parts import TensorParts
+from ..core.structs import TensorParts
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:

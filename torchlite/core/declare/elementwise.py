@@ -14,7 +14,7 @@ from ..machine.overrides import PLAIN
 from ..machine.rare import RARE, kernel_names, lacking
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor
-from ..machine.tensor_parts import TensorBase
+from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides

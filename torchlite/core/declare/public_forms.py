@@ -14,7 +14,7 @@ from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.tensor import Tensor
-from ..machine.tensor_parts import TensorBase
+from ..machine.tensor_base import TensorBase
 from ..machine.write import into
 from ..state import is_watched, local
 from ..values import dt

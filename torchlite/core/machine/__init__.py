@@ -44,6 +44,6 @@ from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read,
 from .subclasses import as_class
 from .tangent import TangentLevel, moves, set_tangent, tangent_of, untouched
 from .tensor import Tensor, wrap, wrap_shown
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 from .view import CopySlices, View, base_of, last_edge, requires_grad, resolve
 from .write import bump, check_apart, check_no_overlap, into, write_out

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..parts import know
 from ..state import local
+from ..structs import know
 from ..values import CPU, FLOAT, Backend, get_backend
 from .fast import PRECISE
 from .formulas import Symbol, as_code

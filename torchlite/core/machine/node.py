@@ -16,8 +16,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..parts import CounterParts, NodeParts, know, whole
 from ..state import mode as _mode
+from ..structs import CounterParts, NodeParts, know, whole
 from .hooks import Hooks, register
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..state import local
 from ..values import CPU, Backend, dt, errors, get_backend, strided
 from .overrides import PLAIN
 from .tensor import wrap, wrap_shown
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 from .view import requires_grad, resolve
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from ..values import Backend, dt
 from ..values.errors import not_implemented_for
 from .operands import array_of
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 
 RARE = dt.EIGHT_BITS | {dt.complex32}
 kernel_names: dict[str, str] = {}  # by op: what errors call its kernel

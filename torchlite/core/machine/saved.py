@@ -11,15 +11,15 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..parts import SavedNumberParts, SavedOutputParts, know, whole
 from ..state import mode as _mode
+from ..structs import SavedNumberParts, SavedOutputParts, know, whole
 from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
 from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .registry import registry
 from .tensor import Tensor, wrap
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 from .view import resolve
 
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..parts import TensorParts
+from ..structs import TensorParts
 from .overrides import dispatch, needs_dispatch, overrides
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from .tensor import Tensor

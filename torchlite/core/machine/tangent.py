@@ -22,7 +22,7 @@ from .view import View
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-    from .tensor_parts import Extra
+    from .tensor_base import Extra
 
 
 class TangentLevel:

@@ -1,6 +1,6 @@
 """The Tensor: a thin handle on a backend's array.
 
-`TensorBase` (tensor_parts.py) holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached
+`TensorBase` (tensor_base.py) holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached
 to it where they are declared, so what stands here is only what a tensor *is*: its form, its place in the graph, its
 Python protocols.
 """
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..native import quicken
-from ..parts import know, whole
 from ..state import mode as _mode
+from ..structs import know, whole
 from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
@@ -23,7 +23,7 @@ from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import dispatch, needs_dispatch, overrides
 from .subclasses import UNCONVERTED, adapt, converted
-from .tensor_parts import Extra, TensorBase, check_grad
+from .tensor_base import Extra, TensorBase, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
 
 if TYPE_CHECKING:

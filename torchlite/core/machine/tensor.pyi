@@ -5,7 +5,7 @@ from torchlite.core.values.arrays import Array as _Array
 from torchlite.backends.base import Backend as _Backend
 from collections.abc import Callable as _Callable
 from torchlite.core.values.arrays import DeviceLike as _DeviceLike
-from torchlite.core.machine.tensor_parts import Extra as _Extra
+from torchlite.core.machine.tensor_base import Extra as _Extra
 from torchlite.core.machine.generator import Generator as _Generator
 from collections.abc import Iterator as _Iterator
 from typing import NoReturn as _NoReturn
@@ -15,7 +15,7 @@ from torchlite.core.machine.hooks import RemovableHandle as _RemovableHandle
 from collections.abc import Sequence as _Sequence
 from torchlite.core.values.size import Size as _Size
 _Tensor = Tensor
-from torchlite.core.parts import TensorParts as _TensorBase
+from torchlite.core.structs import TensorParts as _TensorBase
 from torchlite.core.memory.typed_storage import TypedStorage as _TypedStorage
 from torchlite.core.memory.storage import UntypedStorage as _UntypedStorage
 from builtins import bool as _bool

@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..parts import TensorParts, ViewParts, know, whole
 from ..state import mode as _mode
+from ..structs import TensorParts, ViewParts, know, whole
 from ..values import freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, sequence, shared_counter, short_name, version_of
 from .registry import registry

@@ -14,7 +14,7 @@ from .out_dtypes import check_out_dtype
 from .saved import announce_write
 from .tangent import moves
 from .tensor import Tensor
-from .tensor_parts import TensorBase
+from .tensor_base import TensorBase
 
 
 def overlaps(t: Tensor) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..parts import know
+from ..structs import know
 from ..values import Array
 
 HOME = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where files are memory; None: the temporary directory

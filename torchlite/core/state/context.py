@@ -20,7 +20,7 @@ from types import MethodType
 from typing import Any, ClassVar
 
 from ..native import native
-from ..parts import know
+from ..structs import know
 from .mode import Mode, State, local
 
 

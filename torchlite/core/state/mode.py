@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..native import native
-from ..parts import ModeParts, StateParts, know
+from ..structs import ModeParts, StateParts, know
 
 _DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "seer", "toggled", "transforming"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..parts import know
+from ..structs import know
 from .errors import warn
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..parts import know
+from ..structs import know
 from .pickling import bear_name, reduce_ex
 
 BOOL, INT, FLOAT, COMPLEX = range(4)

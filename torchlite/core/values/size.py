@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from ..native import quick
-from ..parts import know
+from ..structs import know
 from .pickling import Shown, bear_name
 
 

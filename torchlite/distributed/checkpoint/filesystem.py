@@ -53,7 +53,7 @@ class _StoragePrefix:
 
 for _cls in (_StorageInfo, _StoragePrefix):
     bear_name(_cls, "torch.distributed.checkpoint.filesystem")
-    _cls.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+    _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 
 class FileSystemWriter(StorageWriter):

@@ -106,4 +106,4 @@ for _cls in (
     MetadataIndex, _MEM_FORMAT_ENCODING,
 ):  # fmt: skip
     bear_name(_cls, "torch.distributed.checkpoint.metadata")
-    _cls.__reduce_ex__ = reduce_member if issubclass(_cls, Enum) else reduce_ex  # type: ignore[assignment]
+    _cls.__reduce_ex__ = reduce_member if issubclass(_cls, Enum) else reduce_ex  # type: ignore[method-assign]

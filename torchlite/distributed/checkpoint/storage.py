@@ -95,4 +95,4 @@ class StorageReader(ABC):
 
 for _cls in (StorageReader, StorageWriter, WriteResult):
     bear_name(_cls, "torch.distributed.checkpoint.storage")
-WriteResult.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+WriteResult.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]

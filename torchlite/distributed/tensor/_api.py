@@ -45,7 +45,7 @@ class DTensor(Tensor):
                 stacklevel=2,
             )
         shape, stride, dtype = spec.tensor_meta
-        made: Any = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: Any = Tensor._make_wrapper_subclass(
             cls, shape, strides=stride, dtype=dtype, device=local_tensor.device, layout=local_tensor.layout,
             requires_grad=requires_grad,
         )  # fmt: skip

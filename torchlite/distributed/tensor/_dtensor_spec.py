@@ -50,7 +50,7 @@ class DTensorSpec:
 
 for _cls in (DTensorSpec, TensorMeta):
     bear_name(_cls, "torch.distributed.tensor._dtensor_spec")
-DTensorSpec.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+DTensorSpec.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 
 def compute_local_shape_and_global_offset(

@@ -92,4 +92,4 @@ class _NormPartial(Partial):
 for _cls in (Placement, Shard, Replicate, Partial, _StridedShard, _NormPartial):
     home = "_ops._math_ops" if _cls is _NormPartial else "placement_types"
     bear_name(_cls, f"torch.distributed.tensor.{home}")
-    _cls.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+    _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]

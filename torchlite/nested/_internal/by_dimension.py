@@ -8,10 +8,10 @@ from typing import Any
 
 from ...core.machine import Tensor
 from ...core.values import dt, wrap_dim
+from .by_name import name_of, rule
 from .nested_int import NestedInt
 from .nested_tensor import NestedTensor, Ragged, nested, values_of
 from .ops import compact, components, first_of, from_padded, padded
-from .rules import name_of, rule
 
 
 def _refuse_batch(name: str, d: int) -> None:

@@ -16,8 +16,8 @@ from ...core.state import local
 from ...core.values import Size, contiguous_strides
 from ...core.values.layout import jagged
 from ...operations.formulas import tensors
+from .by_name import name_of, rule_of
 from .nested_int import NestedInt, size_of
-from .rules import name_of, rule_of
 
 
 class Ragged(NamedTuple):

@@ -8,8 +8,8 @@ from ...core.declare.elementwise import Elementwise
 from ...core.machine import Tensor
 from ...core.machine.registry import registry
 from ...operations.formulas import tensors
+from .by_name import name_of, rule
 from .nested_tensor import NestedTensor, Ragged, from_list, nested, values_of
-from .rules import name_of, rule
 
 # ---- dense tensors beside nested ones
 

@@ -235,7 +235,7 @@ def spread_back(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int
         phases = xp.zeros((many, c, w.phases, w.cells), g.dtype)
         lines = w.lined(backend, g[some])
         if _thin(weight, groups):
-            _back_by_channel(xp, phases, lines, weight, w, groups)
+            _back_by_channel(phases, lines, weight, w, groups)
         else:
             for part in stretches:
                 rows = lines[:, :, part].reshape((groups, matrices.shape[2], -1))
@@ -245,7 +245,7 @@ def spread_back(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int
     return result
 
 
-def _back_by_channel(xp: Namespace, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
+def _back_by_channel(phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
     target = phases.swapaxes(0, 1)
     factors = weight.reshape((groups, -1, len(w.taps), 1, 1))
     rows = lines.reshape((groups, -1, *lines.shape[1:]))

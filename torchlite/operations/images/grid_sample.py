@@ -278,7 +278,7 @@ def _check_ranks(input: Tensor, grid: Tensor, mode: int) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}")
 
 
-def _fold_batch(input: Tensor, grid: Tensor, *options: Any) -> tuple[int, Tensor, Tensor]:
+def _fold_batch(input: Tensor, grid: Tensor) -> tuple[int, Tensor, Tensor]:
     """A batch of batches as one."""
     dims = grid.shape[-1]
     size = input.shape[0] if input.dim() == dims + 3 else grid.shape[0]

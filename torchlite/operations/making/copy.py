@@ -8,6 +8,7 @@ from typing import Any
 from ...backends.base import cast_array, get_backend
 from ...backends.sparse import without
 from ...core.declare import LaidOp, Op, Signature, aten, describe, fit_gradient, method, publish, published, tell
+from ...core.machine import TensorBase
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
@@ -15,7 +16,6 @@ from ...core.machine.overrides import dispatch, needs_dispatch, overridable, pub
 from ...core.machine.plan import planned
 from ...core.machine.put import put
 from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import named, quick
 from ...core.state import Mode, State, local

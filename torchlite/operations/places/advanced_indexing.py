@@ -132,7 +132,7 @@ def _check_together(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]
 
 
 def _check_shapes(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
-    numbers = _whole_numbers(xp, places)
+    numbers = _whole_numbers(places)
     shapes = [p.shape for p in numbers if p.__class__ is not slice]
     try:
         wide = xp.broadcast_arrays(*[xp.empty(s) for s in shapes])[0].shape
@@ -153,7 +153,7 @@ def _check_shapes(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], 
             )
 
 
-def _whole_numbers(xp: Namespace, places: Sequence[Any]) -> list[Any]:
+def _whole_numbers(places: Sequence[Any]) -> list[Any]:
     """Masks replaced by the places where they are true."""
     numbers: list[Any] = []
     for place in places:
@@ -320,7 +320,7 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, 
 @or_own
 def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) -> None:
     _check_together(xp, self.shape, places, values)
-    places = _whole_numbers(xp, places)
+    places = _whole_numbers(places)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
     rest = [d for d in range(self.ndim) if d not in picked]
     index: Any = 0

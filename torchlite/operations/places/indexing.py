@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.declare import method
+from ...core.machine import TensorBase
 from ...core.machine.fast import accelerated
 from ...core.machine.node import UNVERSIONED, Counter
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad
 from ...core.machine.write import bump
 from ...core.native import native

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import OnBackend, Op
+from ...core.machine import TensorBase
 from ...core.machine.operands import fitting_array, tensors_in
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.machine.tensor import Tensor
-from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.native import in_c
 from ...core.state import local

@@ -18,12 +18,11 @@ from ...core.declare import (
     publish,
     published,
 )
-from ...core.machine import fast
+from ...core.machine import TensorBase, fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor
-from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..vocabulary import (
     ALL,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
+from ...core.machine import TensorBase
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.out_dtypes import check_found
 from ...core.machine.tensor import Tensor
-from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Namespace, dt
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, TENSOR_FIRST, TENSORS, no_complex, undifferentiable, zero_gradient

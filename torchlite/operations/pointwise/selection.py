@@ -17,13 +17,13 @@ from ...core.declare import (
     publish,
     publish_python,
 )
+from ...core.machine import TensorBase
 from ...core.machine.batching import LEADING, dynamic_shape, refuse_batch
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
-from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of

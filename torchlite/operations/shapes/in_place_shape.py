@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, describe, publish, publish_python, published
+from ...core.machine import TensorBase
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
 from ...core.machine.overrides import PLAIN
 from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
 from ...core.machine.tensor import Tensor, wrap, wrap_shown
-from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
 from ...core.machine.write import bump
 from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable

@@ -71,7 +71,7 @@ publish(
     Composite("dequantize.self(Tensor self)", _dequantize),
     Composite("dequantize.tensors(Tensor[] tensors)", _dequantize_each),
 )
-Tensor.is_quantized = property(  # type: ignore[assignment, attr-defined, method-assign]
+Tensor.is_quantized = property(  # type: ignore[assignment, method-assign]
     lambda self: self.backend.quantized, doc="Whether the elements are integers that stand for numbers."
 )
 

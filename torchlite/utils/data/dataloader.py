@@ -200,7 +200,7 @@ class DataLoader(Generic[_T_co]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        n = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        n = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return n
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)

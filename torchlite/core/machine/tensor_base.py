@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..parts import TensorParts
+from ..structs import TensorParts
 from .hooks import Hooks
 
 if TYPE_CHECKING:
