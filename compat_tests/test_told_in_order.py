@@ -327,3 +327,14 @@ def test_complex_numbers_have_no_dtype_beside_bfloat16():
     finally:
         for library in (torch, torchlite):
             library.set_default_dtype(library.float32)
+
+
+@pytest.mark.parametrize("check", ["True", "[]", "[1]", "None", "[{0}]", "[{0}, {1}]", "[torch.preserve_format]"])
+@pytest.mark.parametrize(
+    "made", ["(), {0}", "(2, 3, 4), {0}", "(1, 2, 3, 4), {0}", "(2, 3, 4, 5), {1}", "(1, 3, 1, 5), {1}"]
+)
+def test_orders_of_dimensions_that_are_not_unique(made, check):
+    sizes, _, laid = made.rpartition(" ")
+    call = f"torch.empty({sizes} memory_format={laid}).dim_order(ambiguity_check={check})"
+    call = call.format("torch.contiguous_format", "torch.channels_last")
+    assert outcome(torchlite, call) == outcome(torch, call)

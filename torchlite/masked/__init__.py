@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .functions import (
+from ._ops import (
     amax,
     amin,
     argmax,

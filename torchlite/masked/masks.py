@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.machine import Tensor
 from ..core.values.layout import sparse_coo, sparse_csr, strided
-from .functions import _dims, _fitting
+from ._ops import _dims, _fitting
 
 _REDUCTIONS = frozenset(
     ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp")

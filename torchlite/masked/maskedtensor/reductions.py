@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.machine import Tensor
 from ...core.values import strided
-from .. import functions
+from .. import _ops as functions
 
 _NAMES = ("all", "amax", "amin", "argmax", "argmin", "mean", "norm", "prod", "std", "sum", "var")
 

@@ -10,7 +10,7 @@ from ...core.declare import function, method, publish_python
 from ...core.machine import Tensor
 from ...core.memory import STORAGES, storage_name
 from ...core.values import dt, warn
-from ...core.values.layout import sparse_coo
+from ...core.values.layout import memory_format, sparse_coo
 
 
 @method("is_nonzero")
@@ -38,7 +38,17 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
             f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to convert to a dense tensor "
             "first."
         )
+    formats = [] if isinstance(ambiguity_check, bool) else ambiguity_check
+    if not (isinstance(formats, list) and all(isinstance(each, memory_format) for each in formats)):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
+    ambiguous = ambiguity_check is not False and (1 in self.shape or len({*strides}) < self.dim())
+    if ambiguous and sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
+    if self.is_contiguous():
+        return tuple(range(self.dim()))
     return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
 
 
