@@ -80,8 +80,7 @@ class InPlace(Recording):
         if moving:
             hold(before, values)
         if edges is not None:
-            if not self.complex_gradients:
-                self.refuse_complex((before, *values[1:]))
+            self.refuse_complex((before, *values[1:]))
             for value in self.to_keep(edges, [None, *values[1:]]):  # before anything is written
                 check_keepable(value)
             if state.mode.saved_hooks:  # which see operands as they are before the write

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,30 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         if place in known:
             return f"{signature.name}() got multiple values for argument '{name}'"
         known.add(place)
-    raise AssertionError("all arguments fit")
+    return f"{signature.name}(): expected a tensor among the arguments"
+
+
+def refusal(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> TypeError:
+    """The error for a call that does not fit a signature, or none of the overloads that it stands for."""
+    forms = _overloads(signature)
+    if not forms:
+        return TypeError(misfit(signature, args, kwargs, method))
+    return invalid_combination(signature.name, args, kwargs, forms, method, not method)
+
+
+_OF_ONE_FORM = frozenset(("add", "sub", "mul", "div", "copy"))  # which take numbers for tensors
+
+
+def _overloads(signature: Signature) -> list[Signature]:
+    """One with a tensor, one with a number for each operand; but one of tensors there is in each."""
+    before, *after = signature.text.split("Operand")
+    if not after or signature.name.rstrip("_") in _OF_ONE_FORM:
+        return []
+    both = ("Tensor", "Scalar")
+    optional = after[0].startswith("?")  # then all are alike
+    kinds = zip(*[both] * len(after), strict=True) if optional else itertools.product(both, repeat=len(after))
+    texts = [before + "".join(map(operator.add, kind, after)) for kind in kinds]
+    return [type(signature)(text) for text in texts if "Tensor " in text]
 
 
 def _missing(signature: Signature, start: int) -> str:

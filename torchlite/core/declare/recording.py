@@ -38,8 +38,7 @@ class Recording(Declaration):
         edges = self.edges(values)
         if edges is None:
             return None
-        if not self.complex_gradients:
-            self.refuse_complex(values)
+        self.refuse_complex(values)
         return self.record_on(edges, values, results)
 
     def edges(self, values: Sequence[Any]) -> list[Any] | None:
@@ -66,9 +65,14 @@ class Recording(Declaration):
                 return self.recordable(edges, values)
         return None
 
+    def lacks_gradients(self, values: Sequence[Any]) -> bool:
+        """Whether PyTorch has none for these operands, since some are complex."""
+        if self.complex_gradients:
+            return False
+        return any([t.dtype.is_complex for i in self.operands for t in tensors_in(values[i])])
+
     def refuse_complex(self, values: Sequence[Any]) -> None:
-        """Refuse to record what PyTorch has no complex gradients for."""
-        if any([t.dtype.is_complex for i in self.operands for t in tensors_in(values[i])]):
+        if self.lacks_gradients(values):
             raise RuntimeError(
                 f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
             )

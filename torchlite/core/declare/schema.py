@@ -24,7 +24,7 @@ from ..values.device import device
 from ..values.dtype import bool_, dtype
 from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
-from .misfits import Mismatch, TooLong, misfit
+from .misfits import Mismatch, TooLong, refusal
 
 _SPLIT = re.compile(r",\s*(?![^\[]*\])")
 _PARAM = re.compile(
@@ -353,9 +353,13 @@ class Signature:
         except Mismatch:
             if not must:
                 return None
-            raise TypeError(misfit(self, args, kwargs, method)) from None
+            raise self.refusal(args, kwargs, method) from None
         values += form.rest
         return values if form.arrange is None else [*form.arrange(values)]
+
+    def refusal(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> TypeError:
+        """The error for a call that does not fit."""
+        return refusal(self, args, kwargs, method)
 
     def at_once(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """As `bind`, for calls of a known form with plain tensors and plain Python values; None for all others."""
@@ -394,7 +398,7 @@ class Signature:
     def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
         """What binds calls of this form, kept for the next one."""
         if not self.fits(args, kwargs, False):
-            raise TypeError(misfit(self, args, kwargs, method))
+            raise self.refusal(args, kwargs, method)
         places = [*range(len(args)), *[at for at in map(self.index, kwargs) if at is not None]]
         form = self.forms[(len(args), *kwargs) if kwargs else len(args)] = Form(self, places)
         return form

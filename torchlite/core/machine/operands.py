@@ -205,7 +205,7 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
     if not tensors:
         if op.of_numbers:
             return get_backend(CPU)
-        raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
+        raise op.signature.refusal(values, {})
     found = max([t.backend.real for t in tensors], key=_level)
     if found.level:
         return found

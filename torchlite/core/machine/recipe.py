@@ -31,7 +31,8 @@ def recorder(
         op.record(bound(tensors), results if results.__class__ is tuple else (results,))
 
     listed = results if results.__class__ is tuple else (results,)
-    if any([r is None for r in listed]) or not differentiable(op, listed) or op.node_class_for(values).fails:
+    refused = op.node_class_for(values).fails or op.lacks_gradients(values)
+    if refused or any([r is None for r in listed]) or not differentiable(op, listed):
         return other or general
     notes = _notes(op, values, listed)
     if notes is None:

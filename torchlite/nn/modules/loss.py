@@ -80,6 +80,10 @@ class HuberLoss(_Loss):
 
     delta: float = 1.0
 
+    def complete(self) -> None:
+        if not isinstance(self.delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(self.delta)}")
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 

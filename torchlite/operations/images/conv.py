@@ -138,7 +138,7 @@ def _check(
         row = [1] if len(image) == 3 else []  # which PyTorch makes an image
         shown = [*image[:2], *row, *image[2:]]
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shown}")
-    _check_dtypes(input, weight, bias, transposed)
+    _check_dtypes(input, weight, bias, transposed, max(dilation) > 1)
 
 
 def _check_sizes(
@@ -170,7 +170,7 @@ def _check_sizes(
         )
 
 
-def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool) -> None:
+def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, dilated: bool) -> None:
     d = input.dtype
     if weight.dtype is not d:
         if d in (dt.float32, dt.bfloat16, dt.float16):
@@ -182,10 +182,12 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed
         raise RuntimeError(f"expected scalar type {d.legacy} but found {weight.dtype.legacy}")
     if bias is not None and bias.dtype is not d:
         raise RuntimeError(f"Input type ({d.cname}) and bias type ({bias.dtype.cname}) should be the same")
-    if d is dt.bool_ or d not in dt.NUMBERS:
-        dims = max(2, input.dim() - 2)
-        name = f"slow_conv_transpose{dims}d_out_cpu" if transposed else f"slow_conv{dims}d_cpu"
-        raise errors.not_implemented_for(name, d)
+    if (d in dt.INTEGERS and d is not dt.int64 and (transposed or dilated)) or d not in dt.NUMBERS:
+        volumes = input.dim() == 5
+        raise errors.not_implemented_for(
+            f"slow_conv_transpose{2 + volumes}d_out_cpu" if transposed else "slow_conv_dilated<>" if dilated
+            else "compute_columns3d" if volumes else "slow_conv2d_cpu", d,
+        )  # fmt: skip
 
 
 # ---- batches

@@ -273,7 +273,8 @@ def _check_ranks(input: Tensor, grid: Tensor, mode: int) -> None:
     if mode == BICUBIC and len(image) != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input.dtype not in dt.FLOATS:
-        raise errors.not_implemented_for(f"grid_sampler_{len(image) - 2}d_cpu_kernel_impl", input.dtype)
+        name = "grid_sampler_2d_cpu_kernel_impl" if len(image) == 4 else "grid_sampler3d_cpu"
+        raise errors.not_implemented_for(name, input.dtype)
     if input.dtype is not grid.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}")
 

@@ -272,7 +272,7 @@ def _as_row(pool: Any) -> Any:
         }  # fmt: skip
         _check_1d(self, given, ceil_mode, pool is not max_pool2d)
         if pool is max_pool2d and self.dtype not in dt.FLOATS:
-            raise errors.not_implemented_for("max_pool1d_impl", self.dtype)
+            raise errors.not_implemented_for("max_pool2d" if requires_grad(self) else "max_pool1d_impl", self.dtype)
         window, stride, padding, dilation = given.values()
         made = pool(
             self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode

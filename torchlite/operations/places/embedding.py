@@ -113,7 +113,7 @@ embedding_op = Op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
     _embedding,
     {"weight": _of_weight, "indices": None},
-    check_form=_check_embedding, linear=True, batch=_rows_of,
+    check_form=_check_embedding, linear=True, batch=_rows_of, complex_gradients=False,
     shows="padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
 embedding = publish(embedding_op, method=False)
@@ -123,6 +123,10 @@ embedding = publish(embedding_op, method=False)
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
     rows = indices.reshape((-1,)).unique()
+    if weight.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {weight.dtype.legacy} instead."
+        )
     used = weight.detach().index_select(0, rows)
     norms = used.norm(norm_type, 1, True)
     scale = tensors.where(norms > max_norm, max_norm / (norms + 1e-7), 1)

@@ -349,7 +349,7 @@ publish(put, inplace=True)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of elements of an array of this shape, from their places in row-major order."""
     if indices.dtype.category != dt.INT:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if isinstance(shape, int):
         shape = (shape,)
     if isinstance(shape, TensorBase):

@@ -305,8 +305,12 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     _check_same_slices("index_reduce_")(self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
     if self.dtype.is_complex or self.dtype is dt.bool_:
-        name = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
-        raise not_implemented_for(name, self.dtype)
+        if not include_self:
+            raise not_implemented_for("index_reduce_func_exclude_input_init", self.dtype)
+        if self.dim() < 2:
+            raise not_implemented_for("index_func_", self.dtype)
+        if self.dtype.is_complex and reduce in ("amax", "amin"):  # slices are reduced by other ops
+            raise not_implemented_for("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
 
 
 def _index_reduce(

@@ -216,6 +216,8 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + rounding_mode + "'"
         )
+    if rounding_mode == "trunc" and (d := result_type(self, other)) not in REAL:
+        raise not_implemented_for("div_trunc_cpu", d)
 
 
 def _divide(op: Binary, method: bool = False) -> Callable[..., Any]:
@@ -379,6 +381,11 @@ def _with_exponent(op: Elementwise, values: Sequence[Any], backend: Backend) -> 
     return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
 
 
+def _check_exponent_in_place(self: Tensor, other: Tensor) -> None:
+    if self.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {self.dtype.legacy}")
+
+
 def _check_exponent(self: Tensor, other: Tensor) -> None:
     if other.dtype is dt.bool_ and self.is_floating_point():
         raise not_implemented_for("ldexp_cpu_exp", dt.bool_)
@@ -393,6 +400,7 @@ ldexp = Elementwise(
     _ldexp,
     {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
     result="float", halves="wide", prepare=_with_exponent, by_form=True, check_form=_check_exponent,
+    check_in_place=_check_exponent_in_place,
 )  # fmt: skip
 publish(ldexp, inplace=True)
 

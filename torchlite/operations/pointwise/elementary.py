@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
-from ...core.values import Array, Namespace, dt, strided, warn_once
+from ...core.values import Array, Namespace, dt, not_implemented_for, strided, warn_once
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
@@ -209,9 +209,16 @@ def _round(xp: Namespace, x: Array, decimals: int) -> Any:
 
 
 round_ = Unary("round", _whole("rint"), zero_gradient, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
+
+
+def _check_decimals(self: Tensor, decimals: int) -> None:
+    if decimals == 0 and self.dtype not in dt.FLOATS:
+        raise not_implemented_for("round_vml_cpu", self.dtype)
+
+
 round_decimals = Elementwise(
     "round.decimals(Tensor self, *, int decimals)", _round, {"self": zero_gradient},
-    dtypes=dt.FLOATS, halves="wide", node="RoundBackward1",
+    dtypes=dt.FLOATS, halves="wide", node="RoundBackward1", check_form=_check_decimals,
 )  # fmt: skip
 publish(round_, round_decimals, inplace=True)
 frac = Unary("frac", lambda xp, x: x - xp.trunc(x), lambda g: g, dtypes=dt.FLOATS, halves="wide")

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, contiguous, describe, publish, publish_python
 from ...core.machine import Tensor, functions
-from ...core.values import dt
+from ...core.values import dt, not_implemented_for
 from ..vocabulary import TENSORS, undifferentiable
 from . import special_kernels as kernels
 from .elementary import round_decimals
@@ -89,6 +89,8 @@ special["psi"] = special["digamma"]
 def _polygamma_order(self: Tensor, n: int) -> None:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n < 2 and self.dtype not in dt.FLOATS and self.dtype.category >= dt.FLOAT:
+        raise not_implemented_for("trigamma" if n else "digamma", self.dtype)
 
 
 polygamma: Elementwise = Elementwise(
@@ -177,13 +179,20 @@ zeta: Binary = _pair(
 _EPS = {dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7, dt.float32: 2.0**-23, dt.float64: 2.0**-52}
 
 
+def _check_wide(name: str, d: dt.dtype) -> None:
+    if d in dt.HALVES:
+        raise not_implemented_for(name, d)
+
+
 def _i1_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    _check_wide("i1_backward", self.dtype)
     small = self.abs() <= _EPS[self.dtype]
     x = where(small, _EPS[self.dtype], self)
     return g * where(small, 0.5, x.i0() - result / x)
 
 
 def _i1e_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    _check_wide("i1e_backward", self.dtype)
     small = self.abs() <= _EPS[self.dtype]
     x = where(small, _EPS[self.dtype], self)
     return g * where(small, 0.5, i0e.apply(x) - result * (x.sgn() + x.reciprocal()))

@@ -140,6 +140,14 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
     check_factors(d, self, beta, alpha)
 
 
+def _check_addr_in_place(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
+    if self.dim() != 2:
+        raise RuntimeError(f"2D tensor expected, got {self.dim()}D tensor for input")
+    if vec1.dim() == vec2.dim() == 1 and self.array.shape != (vec1.numel(), vec2.numel()):
+        sizes = [list(t.shape) for t in (self, vec1, vec2)]
+        raise RuntimeError("size mismatch, input: {}, v1: {}, v2: {}".format(*sizes))
+
+
 def _addr(xp: Namespace, self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Any:
     made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
     return xp.add(times(xp, self, beta), made) if beta != 0 else made
@@ -160,14 +168,14 @@ addr = Op(
         "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
         "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
     },
-    check_form=_check_addr,
+    check_form=_check_addr, check_in_place=_check_addr_in_place,
     promote=("self", "vec1", "vec2"), arranged=_as_sum,
     batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha), shows="alpha beta",
 )  # fmt: skip
 publish(addr, inplace=True)
 
 
-def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, label: str) -> None:
     if not self.dtype is batch1.dtype is batch2.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
@@ -175,12 +183,12 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
         )
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
-    _check_bmm(batch1, batch2)
+    _check_bmm(batch1, batch2, label)
     check_factors(self.dtype, self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha)
+    _check_batches(self, batch1, batch2, beta, alpha, "baddbmm")
     _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
 
 
@@ -200,7 +208,7 @@ publish(baddbmm, inplace=True)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha)
+    _check_batches(self, batch1, batch2, beta, alpha, "addmm_impl_cpu_")
     _expandable(self, (batch1.array.shape[1], batch2.array.shape[2]))
 
 

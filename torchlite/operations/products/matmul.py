@@ -220,11 +220,12 @@ def _check_batches(self: Tensor, mat2: Tensor) -> None:
         )
 
 
-def _check_bmm(self: Tensor, mat2: Tensor) -> None:
+def _check_bmm(self: Tensor, mat2: Tensor, label: str = "bmm") -> None:
     _check_batches(self, mat2)
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
-    _no_bool("bmm", self, mat2)
+    small = math.prod(self.array.shape[1:]) * mat2.array.shape[2] < 400  # others are products of two matrices each
+    _no_bool(label if small else "addmm_impl_cpu_", self, mat2)
 
 
 def _each_adjoint(t: Tensor) -> Tensor:
