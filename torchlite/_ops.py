@@ -177,11 +177,16 @@ class Operator(OpOverload):
         return len(returns) == 1 and "[" in returns[0].marks
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
+        taken = next((t for t in _tensors((*args, *kwargs.values())) if t.backend.handed), None)
+        if taken is not None:
+            return taken.backend.real.hand_over(self, args, kwargs)
         if is_watched():
             told: Any = local.state.mode.seer
             return told.call(self, args, kwargs)
         where = _device_type((*args, *kwargs.values()))
         kernel = self.kernels.get(where) or (self.kernels.get("") if where != "meta" else None)
+        if kernel is None and where == "meta" and self.checked is not None and not self._schema.returns:
+            return None  # it only writes, which meta tensors take no notice of
         if kernel is None:
             raise self._missing(where)
         results = kernel(*args, **kwargs)
@@ -194,10 +199,19 @@ class Operator(OpOverload):
         return results
 
     def _missing(self, where: str) -> Exception:
-        if where == "meta":
+        if where == "meta" and self.checked is not None:
             return RuntimeError(
-                f"There was no fake impl registered for {self}. This is necessary for torch.compile/export/fx tracing "
-                "to work. Please use `torch.library.register_fake` to add an fake impl."
+                f"There was no fake impl registered for <CustomOpDef({self._schema.name})>. This is necessary for "
+                f"torch.compile/export/fx tracing to work. Please use `{self._opname}.register_fake` to add an fake "
+                "impl."
+            )
+        if where == "meta":
+            return NotImplementedError(
+                f"{self._schema.name}: attempted to run this operator with Meta tensors, but there was no fake impl or "
+                "Meta kernel registered. You may have run into this message while using an operator with PT2 "
+                "compilation APIs (torch.compile/torch.export); in order to use this operator with those APIs you'll "
+                "need to add a fake impl. Please see the following for next steps:  "
+                "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
             )
         known = ", ".join(name.upper() for name in self.kernels)
         return NotImplementedError(
@@ -210,7 +224,7 @@ class Operator(OpOverload):
         seen = {t.untyped_storage().data_ptr() for t in _tensors(args) if t.numel()}
         for t in _tensors([results]):
             memory = t.untyped_storage().data_ptr()
-            if t.numel() and memory in seen:
+            if memory and memory in seen:
                 raise RuntimeError(
                     f"{self._opname} (with implementation in {getattr(self.checked, '__module__', None)}): The output "
                     "of this custom operator (1) must not also be an input to this custom operator and (2) may not "

@@ -22,8 +22,8 @@ from .core.values.device import device as device_of
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
-    "impl_abstract", "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-    "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
+    "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
+    "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def register_kernel(
     """What computes an operator on devices of these types; None: on those that have no kernel of their own."""
     found = _found("register_kernel", op)
     names = [device_types] if isinstance(device_types, str) else device_types or [""]
-    places = [device_of(name).type if name else "" for name in names]
+    places = [device_of(name).type if name and not name.startswith("Composite") else "" for name in names]
 
     def registered(func: Callable[..., Any]) -> Callable[..., Any]:
         found.kernels.update(dict.fromkeys(places, func))
@@ -394,6 +394,29 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
         return registered
     registered(func)
     return None
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = (
+        "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic",
+    ),
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Whether an operator, called like this, does what is said of it: what its schema tells, and its other kernels.
+
+    Whether its gradients are right, `torch.autograd.gradcheck` says.
+    """
+    from ._library.opcheck import checked
+
+    found = op._opoverload if isinstance(op, CustomOpDef) else op.default if isinstance(op, OpOverloadPacket) else op
+    names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    return checked(found, args, kwargs or {}, names, raise_exception, atol=atol, rtol=rtol)
 
 
 def get_ctx() -> Any:

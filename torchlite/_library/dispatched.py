@@ -145,6 +145,9 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
         | ({"layout": self.layout, "device": self.device} if _formula() or _inside() else {}),
     ),
+    "_to_device": lambda self, where: (
+        "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
+    ),
     "max_pool2d_with_indices_backward": _pooled,
     "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
     "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),

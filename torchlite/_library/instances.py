@@ -194,6 +194,7 @@ class Handed(Backend):
     """What the backend of such tensors does otherwise than the device's."""
 
     strided = bare = shows = False
+    hand_over = staticmethod(hand_over)
     handed = True
     level = 4
     below: Backend  # the backend that the tensors would have otherwise

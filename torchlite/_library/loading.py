@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,5 @@ def load_library(path: Any) -> None:
     """`torch.ops.load_library`: it fails as where a library does not fit PyTorch, but for torchvision's."""
     library = Path(path)
     if library.parent.name == "torchvision" and library.stem == "_C":
-        from . import vision
-
-        return vision.load()
+        return import_module(".vision", __package__).load()
     raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._library.dispatched import overload_named
 from .._library.instances import types_among
+from .._ops import Operator
 from ..core.machine import Tensor
 from ..core.state import local
+from ..core.values import dt
 from ..core.values.device import device
 from ..nn.parameter import Parameter
 from ..operations.making.factories import empty_strided
@@ -50,6 +54,19 @@ class UnsupportedOperatorException(_OfOperator):
     """There is no fake kernel for an operator."""
 
 
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Tensors of several devices meet."""
+
+
+@dataclass
+class MetadataMismatchError(RuntimeError):
+    """A fake has another form than what it stands for."""
+
+    reason: str
+
+    __str__ = RuntimeError.__str__
+
+
 # Operators whose results' forms follow from values.
 _DYNAMIC = frozenset(("nonzero", "masked_select", "unique_dim", "unique_consecutive", "_unique2", "bincount"))
 _VALUES = frozenset(("_local_scalar_dense", "equal", "allclose", "is_nonzero"))
@@ -60,6 +77,7 @@ class FakeTensor(Tensor):
 
     elem: Tensor
     fake_mode: FakeTensorMode
+    constant: Tensor | None = None  # the tensor that it stands for, where the program wrote down its one number
     fake_device: device
     _mode_key: ClassVar[str] = "fake"
 
@@ -176,12 +194,21 @@ class FakeTensorMode(TorchDispatchMode):
         if any(not isinstance(t, FakeTensor) for t in types_among(leaves, {}) if not issubclass(t, FakeTensor)):
             return NotImplemented
         if func._opname == "lift_fresh":
-            return self.from_tensor(args[0])
+            made = self.from_tensor(args[0])
+            made.constant = args[0].clone() if args[0].numel() == 1 and args[0].device.type == "cpu" else None
+            return made
         self._refuse(func, leaves, (*args, *kwargs.values()))
+        known = self._of_constants(func, leaves, args, kwargs)
+        if func._opname == "_local_scalar_dense" and known is not None:
+            return known
         if func._opname in _DYNAMIC:
             raise DynamicOutputShapeException(func)
+        if func._opname == "index" and any(t.dtype is dt.bool_ for t in leaves[1:]):
+            raise DynamicOutputShapeException(overload_named("nonzero", "default"))
         if func._opname in _VALUES:
             raise DataDependentOutputException(func)
+        if isinstance(func, Operator) and func.checked is None and "meta" not in func.kernels and func.whole is None:
+            raise UnsupportedOperatorException(func)
         where = self._device(func, leaves, kwargs)
         given: dict[int, Tensor] = {}
 
@@ -194,13 +221,29 @@ class FakeTensorMode(TorchDispatchMode):
         if "device" in kwargs or not leaves:
             kwargs["device"] = device("meta")
         made = func(*args, **kwargs)
+        for fake in given.values():
+            fake.array.form = fake.__dict__["elem"].array  # in which it was perhaps changed
 
         def outside(t: Any) -> Any:
             if not isinstance(t, Tensor):
                 return t
             return given[id(t)] if id(t) in given else FakeTensor(self, t, where)
 
-        return tree_map(outside, made)
+        results = tree_map(outside, made)
+        if isinstance(results, FakeTensor) and id(results.elem) not in given:
+            results.constant = known
+        return results
+
+    def _of_constants(self, func: Any, leaves: Sequence[Tensor], args: Any, kwargs: Any) -> Any:
+        """What a call gives where all its tensors stand for numbers; others that it writes to stand for none then."""
+        fakes = [t for t in leaves if isinstance(t, FakeTensor)]
+        if fakes and all(t.constant is not None for t in fakes) and self.is_our_fake(fakes[0]):
+            args, kwargs = tree_map_only(FakeTensor, lambda t: t.constant, (args, kwargs))
+            made = func(*args, **kwargs)
+            return made if not isinstance(made, Tensor) or (made.numel() == 1 and made.device.type == "cpu") else None
+        if func._opname.endswith("_") and fakes:
+            fakes[0].constant = None
+        return None
 
     def _refuse(self, func: Any, leaves: Sequence[Tensor], given: Sequence[Any]) -> None:
         """Refuse tensors that are no fakes of this mode; numbers among them are constants."""
@@ -218,13 +261,15 @@ class FakeTensorMode(TorchDispatchMode):
         """The device that results say they are on."""
         if kwargs.get("device") is not None:
             return device(kwargs["device"])
+        if func._opname == "copy_":
+            return leaves[0].device
         found: device | None = None
         for t in sorted(leaves, key=lambda t: not t.dim()):
             if found is None or (t.dim() and t.device != found):
                 if found is not None:
-                    raise RuntimeError(
-                        f"Unhandled FakeTensor Device Propagation for {func}, found two different devices {found}, "
-                        f"{t.device}"
+                    raise FakeTensorDeviceMismatchError(
+                        f"Expected all tensors to be on the same device, but found at least two devices, {found} and "
+                        f"{t.device}!"
                     )
                 found = t.device
         return found or local.state.default_device or device("cpu")

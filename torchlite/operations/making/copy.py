@@ -141,8 +141,12 @@ def _move(op: Op, *values: Any) -> Any:
     level = source.backend.real
     if level.level:
         return level.run(op, values)
-    backend = get_backend(where)
-    result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
+    seer = local.state.mode.seer
+    if seer is not None:
+        result = seer(op, values)
+    else:
+        backend = get_backend(where)
+        result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
     if local.state.mode.records:
         op.remember(values, (result,))
     return result
@@ -159,12 +163,19 @@ move = Op(
 )
 
 
+def _is_elsewhere(t: Tensor, where: device) -> bool:
+    if not t.backend.handed:
+        return get_backend(where).device != t.backend.device
+    said = t.device  # by its class, and perhaps of a kind that there is not
+    return where.type != said.type or where.index not in (None, said.index)
+
+
 def convert(
     t: Tensor, d: dt.dtype | None, where: device | None, copy: bool = False, format_: memory_format | None = None
 ) -> Tensor:
     """`t` with this dtype on this device; `t` itself when it already is so and no copy is asked for."""
     result = t
-    if where is not None and get_backend(where).device != t.backend.device:
+    if where is not None and _is_elsewhere(t, where):
         result = move.apply(result, where)
     format_ = None if format_ is preserve_format else format_
     d = result.dtype if d is None else d
