@@ -295,8 +295,8 @@ def test_what_is_logged_has_pytorchs_arguments() -> None:
     pytest.importorskip("tensorboard")
     ours, theirs = [part(t, "utils.tensorboard").SummaryWriter for t in (torchlite, pytest.importorskip("torch"))]
     names = [
-        "scalar", "tensor", "histogram", "histogram_raw", "pr_curve", "pr_curve_raw", "text", "image", "images",
-        "audio",
+        "graph", "scalar", "tensor", "histogram", "histogram_raw", "pr_curve", "pr_curve_raw", "text", "image",
+        "images", "audio",
     ]  # fmt: skip
     for name in names:
         found, wanted = [inspect.signature(getattr(w, f"add_{name}")).parameters.values() for w in (ours, theirs)]
@@ -310,13 +310,44 @@ def test_pictures_and_points(tmp_path: Path) -> None:
         writer.add_image("one", torch.rand(3, 4, 5))
         writer.add_images("many", torch.rand(10, 1, 4, 5))
         writer.add_embedding(torch.ones(2, 3), ["a", "b"], global_step=7, tag="points")
-        with pytest.raises(NotImplementedError, match="no TorchScript graph"):
-            writer.add_graph(torch.nn.Linear(1, 1))
     accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
     events = accumulator(str(tmp_path)).Reload()
     assert [(e.height, e.width) for tag in ("one", "many") for e in events.Images(tag)] == [(4, 5), (8, 40)]
     assert events.Images("one")[0].encoded_image_string.startswith(b"\x89PNG")
     assert (tmp_path / "00007" / "points" / "metadata.tsv").read_text() == "a\nb\n"
+
+
+class Branches(torchlite.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torchlite.nn.Sequential(torchlite.nn.Linear(4, 4), torchlite.nn.Dropout())
+
+    def forward(self, x: Any) -> Any:
+        left, right = self.body(x).split(2, dim=1)
+        return left * right.T.mean() + 1, right
+
+
+def test_graphs_of_models(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    model = Branches()
+    model.body[0].eval()
+    with torchlite.utils.tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_graph(model, torchlite.ones(3, 4))
+        with pytest.raises(RuntimeError, match="cannot be multiplied"):
+            writer.add_graph(model, torchlite.ones(3, 5))
+    assert [module.training for module in model.modules()] == [True, True, False, True]
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
+    nodes = {node.name: node for node in accumulator(str(tmp_path)).Reload().Graph().node}
+    inputs = {name: list(node.input) for name, node in nodes.items()}
+    box = "Branches/Sequential[body]"
+    assert inputs[f"{box}/Linear[0]/linear_0"] == ["input/0", f"{box}/Linear[0]/weight", f"{box}/Linear[0]/bias"]
+    assert inputs[f"{box}/Dropout[1]/dropout_1"] == [f"{box}/Linear[0]/linear_0"]
+    assert inputs["Branches/split_2"] == [f"{box}/Dropout[1]/dropout_1"]
+    assert inputs["Branches/T_3"] == inputs["output/1"] == ["Branches/split_2:1"]
+    assert inputs["Branches/mul_5"] == ["Branches/split_2", "Branches/mean_4"]
+    assert nodes["Branches/split_2"].op == "aten::split" and b"dim : 1" in nodes["Branches/split_2"].attr["attr"].s
+    assert [size.size for size in nodes["Branches/mul_5"].attr["_output_shapes"].list.shape[0].dim] == [3, 2]
 
 
 def test_tensorboard_must_be_installed(monkeypatch: Any) -> None:

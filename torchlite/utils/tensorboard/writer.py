@@ -10,12 +10,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NoReturn
 
-from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.config_pb2 import RunMetadata
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog, TaggedRunMetadata
+from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...nn.headers import binder
 from . import embedding, images, summary
+from ._pytorch_graph import graph
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -41,6 +44,12 @@ class FileWriter:
 
     def add_summary(self, summary: Summary, global_step: int | None = None, walltime: float | None = None) -> None:
         self.add_event(Event(summary=summary), global_step, walltime)
+
+    def add_graph(self, graph_profile: tuple[GraphDef, RunMetadata], walltime: float | None = None) -> None:
+        drawn, stats = graph_profile
+        self.add_event(Event(graph_def=drawn.SerializeToString()), None, walltime)
+        tagged = TaggedRunMetadata(tag="step1", run_metadata=stats.SerializeToString())
+        self.add_event(Event(tagged_run_metadata=tagged), None, walltime)
 
     def flush(self) -> None:
         self.event_writer.flush()
@@ -214,13 +223,19 @@ class SummaryWriter:
             raise AssertionError("marginchart must have 3 tags")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
-    # ---- what cannot be logged
-
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
-    ) -> NoReturn:
-        """Refuse: there is no TorchScript, whose graph it would be."""
-        raise NotImplementedError("torchlite has no TorchScript graph to log: log `repr(model)` with add_text")
+    ) -> None:
+        """Log what `model` calls when it is run on `input_to_model` in evaluation mode, module by module."""
+        try:
+            made, stats = graph(model, input_to_model, verbose, use_strict_trace)
+        except RuntimeError as error:
+            print(error)
+            print("Error occurs, No graph saved")
+            raise
+        self._get_file_writer().add_graph((made, stats))
+
+    # ---- what cannot be logged
 
     def add_onnx_graph(self, prototxt: str) -> NoReturn:
         raise NotImplementedError("torchlite does not read ONNX graphs")
