@@ -1,11 +1,16 @@
 """What other systems lack is taken away from this one: macOS has no /dev/shm, Windows no fork. The rest goes on."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from torchlite import Tensor
+from torchlite.core.declare.publishing import method
+from torchlite.core.values.pickling import bear_name
 
 ROOT = Path(__file__).parent.parent
 
@@ -139,3 +144,36 @@ def test_processes_share_memory_where_there_is_no_dev_shm(tmp_path: Path) -> Non
 def test_one_process_does_without_what_windows_lacks(native: str, tmp_path: Path) -> None:
     said, done = run(WINDOWS, ALONE, tmp_path, native).splitlines()
     assert "POSIX" in said and done == "done"
+
+
+def test_methods_that_are_properties_have_names_in_python_3_13() -> None:
+    class Property(property):  # as properties are there: they have a name, and no module that could be said anew
+        __name__ = __module__ = property("asked".__str__)  # type: ignore[assignment]
+
+    asked = Property(lambda self: self)
+    try:
+        assert method("asked")(asked) is asked is vars(Tensor)["asked"]
+    finally:
+        del Tensor.asked
+
+
+def test_names_leave_sources_where_python_3_13_has_them() -> None:
+    """A class is told there in which line it begins, and forgets it where it is told of another module."""
+
+    class Forgetful(type):
+        def __setattr__(cls, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "__module__" and "__firstlineno__" in vars(cls):
+                del cls.__firstlineno__
+
+    class Shown(metaclass=Forgetful):
+        __module__ = "torchlite.somewhere"
+        __firstlineno__ = 7
+
+    bear_name(Shown, "torch.somewhere")
+    assert (Shown.__module__, Shown.__firstlineno__) == ("torch.somewhere", 7)
+    bear_name(Shown, "torch.elsewhere")  # in whose file it does not begin
+    assert Shown.__module__ == "torch.elsewhere" and not hasattr(Shown, "__firstlineno__")
+    files = (ROOT / "torchlite").rglob("*.py")
+    told = re.compile(r"^ *(?:[A-Z]\w*|_cls|_class)\.__module__ = ", re.MULTILINE)  # and not by `bear_name`
+    assert [str(file) for file in files if told.search(file.read_text("utf-8"))] == []

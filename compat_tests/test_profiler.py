@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import threading
 import time
 from importlib import import_module
 from typing import Any
@@ -196,11 +197,8 @@ def test_traces_are_written(tmp_path) -> None:
     with profiler.profile(record_shapes=True) as p, profiler.record_function("part"):
         x * x
     p.export_chrome_trace(tmp_path / "trace.json")
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert [(e["name"], e["ph"], e["cat"]) for e in events] == [
-        ("part", "X", "user_annotation"),
-        ("aten::mul", "X", "cpu_op"),
-    ]
+    events = slices(json.loads((tmp_path / "trace.json").read_text()))
+    assert [(e["name"], e["cat"]) for e in events] == [("part", "user_annotation"), ("aten::mul", "cpu_op")]
     assert events[0]["ts"] <= events[1]["ts"]
     assert events[0]["dur"] >= events[1]["dur"]
     for packed in (False, True):
@@ -209,9 +207,100 @@ def test_traces_are_written(tmp_path) -> None:
             x * x
     plain, zipped = sorted((tmp_path / "log").iterdir(), key=lambda path: len(path.name))
     assert re.fullmatch(r"worker\.\d+\.pt\.trace\.json", plain.name)
-    assert json.loads(plain.read_text())["traceEvents"][0]["name"] == "aten::mul"
+    assert slices(json.loads(plain.read_text()))[0]["name"] == "aten::mul"
     with gzip.open(zipped) as file:
-        assert json.load(file)["traceEvents"][0]["name"] == "aten::mul"
+        assert slices(json.load(file))[0]["name"] == "aten::mul"
+
+
+def check_trace_format(trace: dict[str, Any]) -> None:
+    """What Chrome's description of trace events asks of each, and Perfetto of slices: that they lie in one another."""
+    needed = {
+        "M": {"name", "pid", "args"}, "X": {"name", "cat", "pid", "tid", "ts", "dur"},
+        "C": {"name", "pid", "ts", "args"}, "i": {"name", "pid", "tid", "ts", "s"},
+        "s": {"name", "cat", "id", "pid", "tid", "ts"}, "f": {"name", "cat", "id", "pid", "tid", "ts", "bp"},
+    }  # fmt: skip
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    around: dict[int, list[float]] = {}
+    flows: dict[str, list[Any]] = {"s": [], "f": []}
+    for e in sorted(trace["traceEvents"], key=lambda e: (e.get("ts", -1), -e.get("dur", 0))):
+        assert needed[e["ph"]] <= e.keys()
+        for field in ("pid", "tid"):
+            assert isinstance(e.get(field, 0), int) and 0 <= e.get(field, 0) < 2**32  # what Perfetto holds them in
+        if e["ph"] == "X":
+            assert e["ts"] >= 0 and e["dur"] >= 0
+            ends = around.setdefault(e["tid"], [])
+            while ends and ends[-1] <= e["ts"]:
+                ends.pop()
+            assert not ends or e["ts"] + e["dur"] <= ends[-1] + 1e-3
+            ends.append(e["ts"] + e["dur"])
+        if e["ph"] in flows:
+            flows[e["ph"]].append(e["id"])
+    assert sorted(flows["s"]) == sorted(flows["f"])
+
+
+def slices(trace: dict[str, Any]) -> list[Any]:
+    check_trace_format(trace)
+    return [e for e in trace["traceEvents"] if e["ph"] == "X"]
+
+
+def test_traces_keep_to_their_format(tmp_path) -> None:
+    """With all there is in them; forward and backward are tied together, as in PyTorch's."""
+    net = torchlite.nn.Sequential(torchlite.nn.Linear(2, 3), torchlite.nn.Sequential(torchlite.nn.Linear(3, 1)))
+    told = dict(record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, with_modules=True)
+    with torchlite.profiler.profile(**told) as p, profiler.record_function("part"):
+        net(torchlite.ones(4, 2)).relu().sum().backward()
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    seen = slices(trace)
+    tied = [{e["ts"] for e in trace["traceEvents"] if e["ph"] == ph} for ph in "sf"]
+    assert {"aten::linear", "aten::sum"} <= {e["name"] for e in seen if e["ts"] in tied[0]}
+    assert any("SumBackward0" in e["name"] for e in seen if e["ts"] in tied[1])
+    modules = [e["name"] for e in seen if e["cat"] == "python_function"]
+    assert modules == [f"nn.Module: {name}" for name in ("Sequential_0", "Linear_0", "Sequential_1", "Linear_1")]
+
+
+@same_story
+def test_floating_point_operations_are_counted(torch, tell):
+    """Of what both call the same; what PyTorch counts as `addmm` is `linear` here."""
+    module = import_module(f"{torch.__name__}.profiler")
+    F, ones = torch.nn.functional, torch.ones
+    a, b = ones(3, 4), ones(2, 3, 4)
+    for call in (
+        lambda: a + a[0], lambda: a[0] * a, lambda: a - a, lambda: a.mul_(2), lambda: a @ a.t(), lambda: b @ a.t(),
+        lambda: a @ a[0], lambda: torch.bmm(b, b.mT), lambda: torch.addmm(ones(3), a, a.t()),
+        lambda: torch.baddbmm(ones(2, 3, 3), b, b.mT), lambda: F.linear(b, a, ones(3)),
+        lambda: F.linear(input=a, weight=a), lambda: F.linear(ones(2, 4), a.clone().requires_grad_()).sum().backward(),
+        lambda: F.conv2d(ones(2, 4, 9, 9), ones(6, 2, 3, 3), stride=2, padding=1, dilation=2, groups=2),
+        lambda: F.conv2d(ones(4, 9, 9), ones(6, 4, 3, 3)), lambda: F.conv1d(ones(2, 4, 9), ones(6, 4, 3)),
+    ):  # fmt: skip
+        with module.profile(with_flops=True) as p:
+            call()
+        tell(p.key_averages().total_average().flops)
+    with module.profile(with_flops=True) as p:
+        torch.bmm(ones(2, 100, 100), ones(2, 100, 100))
+        a.relu()
+    table = [line.split() for line in p.key_averages().table().split("\n") if "aten::bmm" in line or "FLOPs" in line]
+    tell(table[0][-2:], table[1][-1])
+    with module.profile() as p:
+        torch.mm(a, a.t())
+    tell([e.flops for e in p.events() if e.name == "aten::mm"], "FLOPs" in p.key_averages().table())
+
+
+def test_modules_are_stretches() -> None:
+    """Also those that fail; not those that another thread calls, nor any when the profile has ended."""
+    net = torchlite.nn.Linear(2, 3)
+    with profiler.profile(with_modules=True) as p:
+        net(torchlite.ones(1, 2))
+        with pytest.raises(RuntimeError):
+            net(torchlite.ones(1, 5))
+        other = threading.Thread(target=net, args=(torchlite.ones(1, 2),))
+        other.start()
+        other.join()
+        torchlite.nn.Linear(2, 2)(torchlite.ones(1, 2))
+    net(torchlite.ones(1, 2))
+    calls = [e for e in p.function_events if e.name.startswith("nn.Module")]
+    assert [e.name for e in calls] == ["nn.Module: Linear_0"] * 2 + ["nn.Module: Linear_1"]
+    assert all(e.cpu_parent is None and e.cpu_children[0].name == "aten::linear" for e in calls)
 
 
 @same_story
@@ -317,8 +406,8 @@ def test_stacks_show_who_called() -> None:
 
 
 def test_what_is_not_recorded_says_so() -> None:
-    with pytest.warns(UserWarning, match="does not record floating point operations"):
-        profiler.profile(with_flops=True)
+    with pytest.warns(UserWarning, match="does not record times on devices other than the CPU"):
+        profiler.profile(use_device="cuda")
     with pytest.raises(NotImplementedError, match="emit_nvtx"):
         profiler.emit_nvtx()
 

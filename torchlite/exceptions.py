@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .core.values import Told
+from .core.values.pickling import bear_name
 
 __all__ = ["AcceleratorError", "FatalError", "OutOfMemoryError"]
 
@@ -20,4 +21,4 @@ class FatalError(Told, Exception):
 
 
 for _class in (OutOfMemoryError, AcceleratorError, FatalError):
-    _class.__module__ = "torch"
+    bear_name(_class, "torch")

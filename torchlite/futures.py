@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any
 
+from .core.values.pickling import bear_name
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
@@ -86,7 +88,7 @@ class Future:
         return made
 
 
-Future.__module__ = "torch.futures"
+bear_name(Future, "torch.futures")
 
 
 def collect_all(futures: list[Future]) -> Future:

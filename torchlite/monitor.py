@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, TypeAlias
 
+from .core.values.pickling import bear_name
+
 __all__ = [
     "Aggregation", "Event", "EventHandlerHandle", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
     "register_event_handler", "unregister_event_handler",
@@ -169,4 +171,4 @@ class TensorboardEventHandler:
 
 
 for _class in (Aggregation, Event, EventHandlerHandle, Stat):
-    _class.__module__ = "torch._C._monitor"
+    bear_name(_class, "torch._C._monitor")

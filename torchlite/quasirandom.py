@@ -9,6 +9,7 @@ import numpy as np
 
 from .core.machine import Generator, Tensor, functions
 from .core.values import get_default_dtype, int64
+from .core.values.pickling import bear_name
 
 _BITS = 30
 
@@ -126,4 +127,4 @@ class SobolEngine:
         return f"{type(self).__name__}({', '.join(options)})"
 
 
-SobolEngine.__module__ = "torch.quasirandom"
+bear_name(SobolEngine, "torch.quasirandom")

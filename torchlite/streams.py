@@ -7,6 +7,7 @@ from typing import Any
 from .core.declare import Signature
 from .core.values import CPU, DeviceLike
 from .core.values.device import device as Device
+from .core.values.pickling import bear_name
 
 __all__ = ["Event", "Stream", "get_device_module"]
 
@@ -116,4 +117,5 @@ class Event:
         return f"torch.Event device_type={self.device.type}, device_index={index}, event_flag=0, event_id=0"
 
 
-Stream.__module__ = Event.__module__ = "torch"
+bear_name(Stream, "torch")
+bear_name(Event, "torch")

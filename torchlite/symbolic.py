@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from .core.machine import Tensor
+from .core.values.pickling import bear_name
 
 __all__ = [
     "cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
@@ -111,7 +112,7 @@ for _name in (*_REFLECTED, "eq", "ne", "lt", "le", "gt", "ge"):
 for _name in ("neg", "abs", "pos", "floor", "ceil", "trunc"):
     setattr(_Symbolic, f"__{_name}__", lambda self, _name=_name: _of_node(getattr(self.node, _name)()))
 for _cls in (SymInt, SymFloat, SymBool):
-    _cls.__module__ = "torch"
+    bear_name(_cls, "torch")
 
 
 def sym_int(a: float) -> int:

@@ -124,10 +124,12 @@ def _homes(module: ModuleType) -> list[Any]:
 
 
 def _rename(homed: list[Any], root: str) -> None:
+    from ..core.values.pickling import bear_name
+
     for value in homed:
         home = value.__module__
         with suppress(AttributeError, TypeError):
-            value.__module__ = f"{root}.{home.partition('.')[2]}" if "." in home else root
+            bear_name(value, f"{root}.{home.partition('.')[2]}" if "." in home else root)
 
 
 def _names(packages: str | Iterable[str]) -> tuple[str, ...]:

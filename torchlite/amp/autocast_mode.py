@@ -16,6 +16,7 @@ from ..core.machine import LEAF, Tensor, TensorBase
 from ..core.state import Mode, Switch, local
 from ..core.values import dt, warn
 from ..core.values.device import device as Device
+from ..core.values.pickling import bear_name
 
 
 def _names(text: str) -> frozenset[str]:
@@ -295,4 +296,4 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     return decorated
 
 
-autocast.__module__ = "torch.amp.autocast_mode"
+bear_name(autocast, "torch.amp.autocast_mode")

@@ -12,6 +12,7 @@ from ..core.machine import TensorBase
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
 from ..core.values import DeviceLike, dt, warn
+from ..core.values.pickling import bear_name
 
 
 class OptState(Enum):
@@ -270,4 +271,4 @@ def _gradients(optimizer: Any) -> Iterable[Tensor]:
                 yield p.grad
 
 
-GradScaler.__module__ = "torch.amp.grad_scaler"
+bear_name(GradScaler, "torch.amp.grad_scaler")

@@ -20,6 +20,7 @@ from ..core.state import local, silent
 from ..core.values import Backend, warn
 from ..core.values.dtype import dtype
 from ..core.values.layout import preserve_format
+from ..core.values.pickling import bear_name
 from ..core.values.size import size
 from . import engine
 
@@ -32,7 +33,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-GradientEdge.__module__ = "torch.autograd.graph"
+bear_name(GradientEdge, "torch.autograd.graph")
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

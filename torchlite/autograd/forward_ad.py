@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..core.declare import ViewOp
 from ..core.machine import TangentLevel, Tensor, TensorBase, check_no_overlap, moves, set_tangent, tangent_of
 from ..core.state import Context, Mode, SetAtOnce, State, local
+from ..core.values.pickling import bear_name
 from . import forward
 from .grad_mode import _Decorating
 
@@ -27,7 +28,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-UnpackedDualTensor.__module__ = "torch.autograd.forward_ad"
+bear_name(UnpackedDualTensor, "torch.autograd.forward_ad")
 
 
 # Views for a backward pass, but not for tangents: they do not move with what they show, nor that with them.

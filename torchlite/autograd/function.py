@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 from ..core.machine import LEAF, Node, TensorBase, form_of, requires_grad
 from ..core.state import local, with_grad
 from ..core.values import warn
+from ..core.values.pickling import bear_name
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
 from .nested_io import (  # noqa: F401
     _iter_filter,
@@ -246,4 +247,4 @@ class NestedIOFunction(Function):
 
 for _cls in (FunctionCtx, BackwardCFunction, FunctionMeta, Function, _SingleLevelFunction, InplaceFunction,
              NestedIOFunction):  # fmt: skip
-    _cls.__module__ = "torch.autograd.function"
+    bear_name(_cls, "torch.autograd.function")

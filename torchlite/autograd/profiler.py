@@ -18,6 +18,8 @@ from ..core.machine import Node, TensorBase, functions, name_of
 from ..core.machine.registry import registry
 from ..core.state import Mode, Switch, leaving, local
 from ..core.values import warn
+from .profiler_flops import flops
+from .profiler_modules import ModuleWatch
 from .profiler_records import EnforceUnique as EnforceUnique
 from .profiler_records import KinetoStepTracker as KinetoStepTracker
 from .profiler_records import MemRecordsAcc as MemRecordsAcc
@@ -46,9 +48,13 @@ _COMPOSITE = frozenset((
 class Recorder:
     """Writes down what happens and when; what happens inside something else becomes its child."""
 
-    def __init__(self, shapes: bool, stacks: bool, memory: bool = False) -> None:
+    def __init__(
+        self, shapes: bool, stacks: bool, memory: bool = False, counts: bool = False, modules: bool = False
+    ) -> None:
         self.shapes = shapes
         self.stacks = stacks
+        self.counts = counts
+        self.modules = ModuleWatch(self) if modules else None
         self.memory: MemoryWatch | None = None
         if memory:
             from .profiler_memory import MemoryWatch
@@ -59,7 +65,7 @@ class Recorder:
         self.events: list[FunctionEvent] = []
         self.open: list[FunctionEvent] = []
         self.entering = False
-        self.thread = threading.get_ident()
+        self.thread = threading.get_native_id()
         self.start = time.perf_counter_ns()
         self.began = time.time_ns()
         self.operations = {name.partition(".")[0] for name in registry} | functions.keys() | _COMPOSITE
@@ -94,7 +100,7 @@ class Recorder:
         try:
             task()
         finally:
-            event = FunctionEvent(len(self.events) + 1, name, threading.get_ident(), begun, self.now())
+            event = FunctionEvent(len(self.events) + 1, name, threading.get_native_id(), begun, self.now())
             event.is_user_annotation = True
             self.events.append(event)
 
@@ -102,7 +108,7 @@ class Recorder:
         """Write down that memory came or went: in what is open, or by itself."""
         from .profiler_memory import MemoryRecord
 
-        now, thread = self.now(), threading.get_ident()
+        now, thread = self.now(), threading.get_native_id()
         if allocation.older and nbytes > 0:
             self.records.append(MemoryRecord(-1, thread, allocation, nbytes, 0))
             return
@@ -114,6 +120,10 @@ class Recorder:
             self.events.append(alone)
         for event in around:
             event.cpu_memory_usage += nbytes
+
+    def listens(self) -> bool:
+        """Whether it is this thread that is watched, now."""
+        return local.state.mode.profiler is self
 
     def admits(self) -> bool:
         """Whether a call that comes to the door has been written down and may pass."""
@@ -135,6 +145,8 @@ class Recorder:
                 self.memory.made([result])
             if event is not None and isinstance(result, TensorBase) and result.grad_fn is not None:
                 event.sequence_nr = result.grad_fn.sequence_nr
+            if self.counts and event is not None and not any([e.flops for e in event.cpu_children]):
+                event.flops = flops(name, [*args, *kwargs.values()], result)
             return result
         finally:
             self.entering = False
@@ -196,17 +208,14 @@ class profile(Switch):
         acc_events: bool = False,
         custom_trace_id_callback: Any = None,
     ) -> None:
-        for asked, what in (
-            (use_cuda or use_device, "times on devices other than the CPU"),
-            (with_flops, "floating point operations"),
-            (with_modules, "modules"),
-        ):
-            if asked:
-                warn(f"torchlite's profiler does not record {what}")
+        if use_cuda or use_device:
+            warn("torchlite's profiler does not record times on devices other than the CPU")
         self.enabled = enabled
         self.record_shapes = record_shapes
         self.with_stack = with_stack
         self.profile_memory = profile_memory
+        self.with_flops = with_flops
+        self.with_modules = with_modules
         self.function_events: Any = EventList(profile_memory=profile_memory) if enabled else None
         self.finished = False
         self.entered = False
@@ -221,7 +230,9 @@ class profile(Switch):
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory)
+        self._recorder = Recorder(
+            self.record_shapes, self.with_stack, self.profile_memory, self.with_flops, self.with_modules
+        )
         super().__enter__()
         return self
 
@@ -231,6 +242,8 @@ class profile(Switch):
         recorder = self._recorder
         if recorder is None:
             return
+        if recorder.modules is not None:
+            recorder.modules.remove()
         if recorder.open:
             recorder.end(recorder.open[0])
         self.function_events = EventList(recorder.events, profile_memory=self.profile_memory)

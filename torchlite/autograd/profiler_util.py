@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 import os
 import weakref
 from collections.abc import Iterable
@@ -53,7 +52,7 @@ class _Timed:
     device_type = DeviceType.CPU
     use_device: str | None = None
     overload_name: str | None = None
-    flops: int | None = None
+    flops: int
     scope = 0
     is_async = is_remote = is_legacy = False
 
@@ -96,6 +95,7 @@ class FunctionEvent(_Timed):
     is_legacy: bool = False
     is_user_annotation: bool = False
     cpu_memory_usage: int = 0  # the bytes that came while it ran, less those that went
+    flops: int = 0
     time_range: Interval = field(init=False)
     parent: weakref.ref[FunctionEvent] | None = field(default=None, init=False)  # which owns this event
     cpu_children: list[FunctionEvent] = field(default_factory=list, init=False)
@@ -157,6 +157,7 @@ class FunctionEventAvg(_Timed):
     self_cpu_time_total: float = 0.0
     cpu_memory_usage: int = 0
     self_cpu_memory_usage: int = 0
+    flops: int = 0
     input_shapes: Any = ""
     stack: list[str] = field(default_factory=list)
     is_user_annotation: bool = False
@@ -171,6 +172,7 @@ class FunctionEventAvg(_Timed):
         self.self_cpu_time_total += event.self_cpu_time_total
         self.cpu_memory_usage += event.cpu_memory_usage
         self.self_cpu_memory_usage += event.self_cpu_memory_usage
+        self.flops += event.flops
         self.cpu_children += event.cpu_children
         return self
 
@@ -286,14 +288,19 @@ class EventList(list[Any]):
                 _shortened(e.key, max_name_column_width), _percent(times[0], total), own, _percent(times[1], total),
                 whole, average, *(map(_format_memory, (e.cpu_memory_usage, e.self_cpu_memory_usage) if kept else ())),
                 str(e.count), *([_shortened(str(e.input_shapes), max_shapes_column_width)] * shown),
+                *([f"{e.flops / size:8.3f}" if e.flops else "--"] * bool(counted)),
             ]  # fmt: skip
 
         shown = any(e.input_shapes for e in self)
         kept = self.profile_memory
+        counted = [e.flops for e in self if e.flops]
+        size, unit = _unit_of_flops(min(counted, default=1))
         titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
         titles += ["CPU Mem", "Self CPU Mem"] * kept + ["# of Calls"] + ["Input Shapes"] * shown
+        titles += [f"Total {unit}"] * bool(counted)
         widths = [min(max(len(e.key) for e in self) + 4, max_name_column_width), *[12] * (8 if kept else 6)]
         widths += [min(max(len(str(e.input_shapes)) for e in self) + 4, max_shapes_column_width)] * shown
+        widths += [12] * bool(counted)
         rule = "".join("-" * w + "  " for w in widths)
         double = "=" * (len(rule) - 2)
         lines = [] if header is None else [double, header]
@@ -323,28 +330,9 @@ class EventList(list[Any]):
 
     def export_chrome_trace(self, path: str | os.PathLike[str], **besides: Any) -> None:
         """Write the events to a file that chrome://tracing and Perfetto show, and what else it shall say."""
-        process = os.getpid()
-        events = [
-            {
-                "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "name": e.name,
-                "pid": process, "tid": e.thread, "ts": e.time_range.start, "dur": e.cpu_time_total,
-                "args": {"Input Dims": e.input_shapes} if e.input_shapes else {},
-            }
-            for e in self
-            if e.name != "[memory]"
-        ]  # fmt: skip
-        for r in self.memory:
-            if r.time < 0:
-                continue
-            at = {"name": "[memory]", "pid": process, "tid": r.thread, "ts": r.time}
-            told = {
-                "Total Reserved": 0, "Total Allocated": r.total, "Bytes": r.nbytes, "Addr": r.allocation.address,
-                "Device Id": -1, "Device Type": 0,
-            }  # fmt: skip
-            events.append({**at, "ph": "i", "cat": "cpu_instant_event", "s": "t", "args": told})
-            events.append({**at, "ph": "C", "name": "memory", "args": {"bytes": r.total}})  # drawn as a curve
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events, **besides}, file)
+        from .profiler_trace import write_chrome_trace
+
+        write_chrome_trace(self, path, **besides)
 
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
@@ -363,6 +351,13 @@ def _format_memory(nbytes: int) -> str:
         if abs(nbytes) >= size:
             return f"{nbytes / size:.2f} {unit}"
     return f"{nbytes} B"
+
+
+def _unit_of_flops(least: int) -> tuple[float, str]:
+    """The largest unit that the least of several counts fills, and its name."""
+    units = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+    step = min((len(str(least)) - 1) // 3, len(units) - 1)
+    return 1000.0**step, units[step]
 
 
 def _percent(part: float, whole: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.machine import Counter, SavedTensor, Tensor, shared_counter, version_of, wrap
 from ..core.state import Context, Mode, State, Switch, local
+from ..core.values.pickling import bear_name
 
 
 class saved_tensors_hooks(Switch):
@@ -190,4 +191,4 @@ __all__ = [
 ]  # fmt: skip
 
 for _hooks in (allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks):
-    _hooks.__module__ = "torch.autograd.graph"
+    bear_name(_hooks, "torch.autograd.graph")

@@ -7,6 +7,7 @@ from typing import Any
 
 import cupy
 
+from ..core.values.pickling import bear_name
 from ..exceptions import OutOfMemoryError
 
 
@@ -21,7 +22,7 @@ class OutOfMemory(OutOfMemoryError, cupy.cuda.memory.OutOfMemoryError):
 
 
 OutOfMemory.__name__ = OutOfMemory.__qualname__ = "OutOfMemoryError"
-OutOfMemory.__module__ = "torch"
+bear_name(OutOfMemory, "torch")
 
 
 def allocate(size: int) -> Any:

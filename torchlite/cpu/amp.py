@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import amp as _amp
 from ..core.values import dt
+from ..core.values.pickling import bear_name
 from ..cuda.amp import renamed
 
 
@@ -25,5 +26,5 @@ class GradScaler(_amp.GradScaler):
         super().__init__("cpu", *args, **kwargs)
 
 
-autocast.__module__ = "torch.cpu.amp.autocast_mode"
-GradScaler.__module__ = "torch.cpu.amp.grad_scaler"
+bear_name(autocast, "torch.cpu.amp.autocast_mode")
+bear_name(GradScaler, "torch.cpu.amp.grad_scaler")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..autograd import Function, grad
 from ..core.machine import Tensor
+from ..core.values.pickling import bear_name
 from . import _needed, empty_cache, is_available, synchronize
 from .streams import Stream, current_stream
 from .streams import stream as within
@@ -178,4 +179,4 @@ def _graphed(f: Any, sample: Sequence[Tensor], warmups: int, unused: bool, pool:
     return f
 
 
-CUDAGraph.__module__ = "torch.cuda"
+bear_name(CUDAGraph, "torch.cuda")

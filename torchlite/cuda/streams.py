@@ -8,6 +8,7 @@ from typing import Any
 from .. import streams
 from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as Device
+from ..core.values.pickling import bear_name
 from . import _index, _needed, current_device, is_available
 
 __all__ = [
@@ -152,4 +153,6 @@ def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream
     return ExternalStream(data_ptr, device)
 
 
-Stream.__module__ = Event.__module__ = ExternalStream.__module__ = "torch.cuda"
+bear_name(Stream, "torch.cuda")
+bear_name(Event, "torch.cuda")
+bear_name(ExternalStream, "torch.cuda")

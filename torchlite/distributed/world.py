@@ -62,7 +62,7 @@ class _WorldMeta(type):
 
 
 GroupName = NewType("GroupName", str)
-GroupName.__module__ = "torch.distributed.distributed_c10d"
+bear_name(GroupName, "torch.distributed.distributed_c10d")
 
 
 class group(metaclass=_WorldMeta):

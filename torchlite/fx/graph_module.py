@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.values.pickling import bear_name
 from ..nn.modules.module import Module
 from .codegen import PythonCode
 from .graph import Graph
@@ -144,7 +145,7 @@ class GraphModule(Module):
         class GraphModuleImpl(cls):  # type: ignore[misc, valid-type]
             pass
 
-        GraphModuleImpl.__module__ = "torch.fx.graph_module"
+        bear_name(GraphModuleImpl, "torch.fx.graph_module")
         return super().__new__(GraphModuleImpl)
 
     def __init__(

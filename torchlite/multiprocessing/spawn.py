@@ -17,6 +17,7 @@ from logging import getLogger
 from typing import Any
 
 from ..core.values import Shown, warn
+from ..core.values.pickling import bear_name
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
@@ -201,4 +202,4 @@ def spawn(
 
 
 for _class in (ProcessException, ProcessRaisedException, ProcessExitedException, ProcessContext, SpawnContext):
-    _class.__module__ = "torch.multiprocessing.spawn"
+    bear_name(_class, "torch.multiprocessing.spawn")

@@ -9,6 +9,7 @@ from ..core.declare import Signature
 from ..core.machine import Tensor, as_class
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
 from ..core.values import DeviceLike, Shown, dt, type_name
+from ..core.values.pickling import bear_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
 
@@ -198,5 +199,5 @@ def is_lazy(param: Any) -> TypeGuard[UninitializedTensorMixin]:
 
 
 for _cls in (Parameter, Buffer, UninitializedTensorMixin, UninitializedParameter, UninitializedBuffer):
-    _cls.__module__ = "torch.nn.parameter"
+    bear_name(_cls, "torch.nn.parameter")
 overrides(Parameter)  # from now on the fast paths know it

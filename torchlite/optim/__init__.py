@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..absent import lacking
-from ..core.values.pickling import live_here
+from ..core.values.pickling import bear_name, live_here
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -35,6 +35,6 @@ for _name in __all__:
     _class = globals()[_name]
     if isinstance(_class, type):
         _room = _class.__module__.partition(".")[2]
-        _class.__module__ = "torch.optim" if "._" in _room else f"torch.{_room}"
+        bear_name(_class, "torch.optim" if "._" in _room else f"torch.{_room}")
 
 __getattr__ = lacking(__name__)

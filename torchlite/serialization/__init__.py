@@ -17,6 +17,7 @@ from typing import Any
 from ..core.memory import STORAGES
 from ..core.values import warn
 from ..core.values.device import device
+from ..core.values.pickling import bear_name
 from ..operations.making.legacy_types import TYPES
 from ..types import Storage
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
@@ -89,4 +90,4 @@ def storage_to_tensor_type(storage: Any) -> Any:
 
 
 for _name in (*__all__[:-1], "_get_layout"):
-    globals()[_name].__module__ = "torch.serialization"
+    bear_name(globals()[_name], "torch.serialization")

@@ -7,6 +7,7 @@ import traceback
 from typing import Any, NoReturn
 
 from ..core.values import reduce_ex
+from ..core.values.pickling import bear_name
 
 
 class ExceptionWrapper:
@@ -39,4 +40,4 @@ class _Message(str):
         return str(self)
 
 
-ExceptionWrapper.__module__ = "torch._utils"
+bear_name(ExceptionWrapper, "torch._utils")

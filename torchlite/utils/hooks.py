@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.machine import RemovableHandle, Tensor
 from ..core.values import warn
+from ..core.values.pickling import bear_name
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 
@@ -149,4 +150,4 @@ def _through_one_node(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]
     return type(args)(*made), places, nodes[0]  # a named tuple
 
 
-BackwardHook.__module__ = "torch.utils.hooks"
+bear_name(BackwardHook, "torch.utils.hooks")

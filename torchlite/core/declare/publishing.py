@@ -41,7 +41,7 @@ def method(*names: str) -> Callable[[M], M]:
     """Publish a Python function as a method of Tensor."""
 
     def publish_(f: M) -> M:
-        if hasattr(f, "__name__"):
+        if not isinstance(f, property):
             dwell(f, names[0], method=True)
         if f.__doc__ is None and hasattr(f, "general"):
             f.__doc__ = f.general.__doc__

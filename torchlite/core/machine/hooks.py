@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..values import reduce_ex
+from ..values.pickling import bear_name
 
 
 class Hooks:
@@ -69,7 +70,7 @@ class RemovableHandle:
         self.remove()
 
 
-RemovableHandle.__module__ = "torch.utils.hooks"
+bear_name(RemovableHandle, "torch.utils.hooks")
 
 
 def register(hooks: OrderedDict[int, Any], hook: Any) -> RemovableHandle:

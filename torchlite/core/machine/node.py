@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
 from ..structs import CounterParts, NodeParts, know, whole
+from ..values.pickling import bear_name
 from .hooks import Hooks, register
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def short_name(node: Node) -> str:
     return _SUFFIX.sub("", name_of(node))
 
 
-Node.__module__ = "torch.autograd.graph"
+bear_name(Node, "torch.autograd.graph")
 know(Node=whole(Node))
 
 
@@ -284,7 +285,7 @@ class AccumulateGrad(Node):
         return ()
 
 
-AccumulateGrad.__module__ = "builtins"
+bear_name(AccumulateGrad, "builtins")
 
 
 def hooks_of(node: Node) -> Hooks:

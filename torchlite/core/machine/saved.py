@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ..state import mode as _mode
 from ..structs import SavedNumberParts, SavedOutputParts, know, whole
 from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
+from ..values.pickling import bear_name
 from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
@@ -373,7 +374,7 @@ class SavedTensor:
         return entry if self._item is None else entry.entries[self._item]
 
 
-SavedTensor.__module__ = "torch._C._autograd"
+bear_name(SavedTensor, "torch._C._autograd")
 
 
 def raw(node: Node, at: int) -> Any:

@@ -17,6 +17,7 @@ from ..structs import know, whole
 from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
+from ..values.pickling import bear_name
 from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
@@ -487,7 +488,7 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-Tensor.__module__ = "torch"
+bear_name(Tensor, "torch")
 know(Tensor=whole(Tensor))
 quicken(
     Tensor, "shape", "size", "ndim", "dim", "ndimension", "numel", "nelement", "stride", "data_ptr", "is_cpu",

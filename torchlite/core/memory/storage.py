@@ -17,6 +17,7 @@ from ..machine import TensorBase, wrap
 from ..values import CPU, Backend, DeviceLike, dt, get_backend, type_name
 from ..values.device import device
 from ..values.device import device as _device  # which a parameter is called too
+from ..values.pickling import bear_name
 from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
 
@@ -339,4 +340,4 @@ def _listing(values: list[Any]) -> str:
     return "".join(f" {v}\n" for v in values)
 
 
-UntypedStorage.__module__ = "torch.storage"
+bear_name(UntypedStorage, "torch.storage")

@@ -11,6 +11,7 @@ import numpy as np
 from ..machine import fitting_array
 from ..values import CPU, DeviceLike, dt, get_backend, type_name, warn, warn_once
 from ..values.device import device
+from ..values.pickling import bear_name
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
 _FORMS = (
@@ -326,4 +327,4 @@ STORAGES: dict[str, Any] = {
     for d in dt.DTYPES
     if d.has_storage
 }
-TypedStorage.__module__ = "torch.storage"
+bear_name(TypedStorage, "torch.storage")

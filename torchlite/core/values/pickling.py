@@ -12,12 +12,14 @@ from types import FunctionType
 from typing import Any
 
 
-def bear_name(cls: type, module: str) -> None:
-    """Let a class be shown as one of PyTorch's module. Its source stays where it is, which Python 3.13 would forget."""
-    line = vars(cls).get("__firstlineno__")
-    cls.__module__ = module
-    if line is not None:
-        cls.__firstlineno__ = line  # type: ignore[attr-defined]
+def bear_name(named: Any, module: str) -> None:
+    """Let a class, or a function, be shown as one of PyTorch's module. Where a class begins is forgotten by Python 3.13
+    then, which is as well where that module is in another file."""
+    line = getattr(named, "__dict__", {}).get("__firstlineno__")
+    stays = named.__module__.partition(".")[2] == module.partition(".")[2]
+    named.__module__ = module
+    if line is not None and stays:
+        named.__firstlineno__ = line
 
 
 def live_here(room: dict[str, Any], *names: str) -> None:

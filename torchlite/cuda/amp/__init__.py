@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import amp as _amp
 from ...core.values import dt, warn
+from ...core.values.pickling import bear_name
 from ...faces import later
 from .. import is_available
 
@@ -54,7 +55,7 @@ def custom_bwd(bwd: Any) -> Any:
 
 
 for _cls in (autocast, GradScaler):
-    _cls.__module__ = "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler")
+    bear_name(_cls, "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler"))
 
 
 def amp_definitely_not_available() -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...absent import explanation
+from ...core.values.pickling import bear_name
 from ...operations.products import attention_kernels as kernels
 from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
@@ -44,7 +45,7 @@ class SDPBackend(enum.Enum):
     __index__ = __int__
 
 
-SDPBackend.__module__ = "torch.nn.attention"
+bear_name(SDPBackend, "torch.nn.attention")
 
 
 # The switches of the kernels, in the order in which `sdp_kernels` takes them.

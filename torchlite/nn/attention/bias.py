@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.machine import Tensor, functions
 from ...core.values import DeviceLike, dt, warn
+from ...core.values.pickling import bear_name
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 
@@ -79,4 +80,5 @@ def _bias(name: str, variant: CausalVariant) -> Any:
 
 causal_upper_left = _bias("causal_upper_left", CausalVariant.UPPER_LEFT)
 causal_lower_right = _bias("causal_lower_right", CausalVariant.LOWER_RIGHT)
-CausalBias.__module__ = CausalVariant.__module__ = "torch.nn.attention.bias"
+bear_name(CausalBias, "torch.nn.attention.bias")
+bear_name(CausalVariant, "torch.nn.attention.bias")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from ...core.machine import Tensor, TorchFunctionMode, functions
 from ...core.values import DeviceLike, dt
+from ...core.values.pickling import bear_name
 from ...func import vmap
 from ...operations.places.advanced_indexing import index
 from .block_mask import BlockMask, noop_mask, ordered_blocks
@@ -244,4 +245,4 @@ def flex_attention(
 
 
 for _class in (AuxOutput, AuxRequest, BlockMask):
-    _class.__module__ = "torch.nn.attention.flex_attention"
+    bear_name(_class, "torch.nn.attention.flex_attention")

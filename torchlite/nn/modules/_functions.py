@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.function import Function
+from ...core.values.pickling import bear_name
 
 
 class BackwardHookFunction(Function):
@@ -20,4 +21,4 @@ class BackwardHookFunction(Function):
         return args
 
 
-BackwardHookFunction.__module__ = "torch.nn.modules._functions"
+bear_name(BackwardHookFunction, "torch.nn.modules._functions")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.machine import Tensor, functions
 from ...core.values import DeviceLike
+from ...core.values.pickling import bear_name
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -145,4 +146,4 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-MultiheadAttention.__module__ = "torch.nn.modules.activation"  # where PyTorch has it
+bear_name(MultiheadAttention, "torch.nn.modules.activation")  # where PyTorch has it

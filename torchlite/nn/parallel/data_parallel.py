@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import cuda
 from ...core.values.device import device as Device
+from ...core.values.pickling import bear_name
 from ..modules.module import Module
 from .parallel_apply import parallel_apply
 from .replicate import replicate
@@ -88,4 +89,4 @@ def data_parallel(
     return _on_all(module, args, module_kwargs, devices, devices[0] if output_device is None else output_device, dim)
 
 
-DataParallel.__module__ = "torch.nn.parallel.data_parallel"
+bear_name(DataParallel, "torch.nn.parallel.data_parallel")

@@ -9,6 +9,7 @@ from ... import linalg
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor, functions
 from ...core.values import finfo
+from ...core.values.pickling import bear_name
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
@@ -221,4 +222,4 @@ def spectral_norm(
 
 
 for _class in (_Orthogonal, _WeightNorm, _SpectralNorm):
-    _class.__module__ = "torch.nn.utils.parametrizations"
+    bear_name(_class, "torch.nn.utils.parametrizations")

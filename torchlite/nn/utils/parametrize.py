@@ -11,6 +11,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
 from ...core.state import Context, State
+from ...core.values.pickling import bear_name
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
@@ -335,4 +336,4 @@ def transfer_parametrizations_and_params(
     return to_module
 
 
-ParametrizationList.__module__ = "torch.nn.utils.parametrize"
+bear_name(ParametrizationList, "torch.nn.utils.parametrize")

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.machine import Tensor, functions
 from ...core.values import reduce_ex
+from ...core.values.pickling import bear_name
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 
@@ -459,4 +460,4 @@ for _class in (
     BasePruningMethod, PruningContainer, Identity, RandomUnstructured, L1Unstructured, RandomStructured, LnStructured,
     CustomFromMask,
 ):  # fmt: skip
-    _class.__module__ = "torch.nn.utils.prune"
+    bear_name(_class, "torch.nn.utils.prune")

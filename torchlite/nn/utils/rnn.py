@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 from ...core.declare import Signature
 from ...core.machine import Tensor, functions
 from ...core.values import Shown, dt
+from ...core.values.pickling import bear_name
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [
@@ -211,4 +212,4 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 
 for _class in (PackedSequence_, PackedSequence):
-    _class.__module__ = "torch.nn.utils.rnn"
+    bear_name(_class, "torch.nn.utils.rnn")

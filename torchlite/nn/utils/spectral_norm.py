@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
 from ...core.values import reduce_ex
+from ...core.values.pickling import bear_name
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
@@ -165,5 +166,5 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 
 for _class in (SpectralNorm, SpectralNormLoadStateDictPreHook, SpectralNormStateDictHook):
-    _class.__module__ = "torch.nn.utils.spectral_norm"
+    bear_name(_class, "torch.nn.utils.spectral_norm")
     _class.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]

@@ -7,6 +7,7 @@ from warnings import warn
 
 from ...core.machine import Tensor, functions
 from ...core.values import reduce_ex
+from ...core.values.pickling import bear_name
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 
@@ -82,4 +83,4 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     raise ValueError(f"weight_norm of '{name}' not found in {module}")
 
 
-WeightNorm.__module__ = "torch.nn.utils.weight_norm"
+bear_name(WeightNorm, "torch.nn.utils.weight_norm")

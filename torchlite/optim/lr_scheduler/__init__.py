@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...absent import lacking
+from ...core.values.pickling import bear_name
 from ..optimizer import Optimizer
 from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -38,6 +39,6 @@ __all__ = [
 ]  # fmt: skip
 
 for _class in (_LRScheduler, *[globals()[name] for name in __all__]):
-    _class.__module__ = "torch.optim.lr_scheduler"
+    bear_name(_class, "torch.optim.lr_scheduler")
 
 __getattr__ = lacking(__name__)

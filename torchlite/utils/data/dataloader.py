@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ...core.values import reduce_ex, warn
+from ...core.values.pickling import bear_name
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.worker_info import get_worker_info
@@ -225,7 +226,8 @@ def _check_unspecified(**options: Any) -> None:
             )
 
 
-DataLoader.__module__ = _InfiniteConstantSampler.__module__ = "torch.utils.data.dataloader"
+bear_name(DataLoader, "torch.utils.data.dataloader")
+bear_name(_InfiniteConstantSampler, "torch.utils.data.dataloader")
 
 
 def __getattr__(name: str) -> Any:

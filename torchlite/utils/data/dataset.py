@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ...core.machine import Tensor
 from ...core.values import reduce_ex, warn
+from ...core.values.pickling import bear_name
 from ...operations.making.draws import randperm
 from ...random import default_generator
 
@@ -218,4 +219,4 @@ def _lengths(whole: int, fractions: Sequence[float]) -> list[int]:
 
 
 for _class in (Dataset, IterableDataset, TensorDataset, StackDataset, ConcatDataset, ChainDataset, Subset):
-    _class.__module__ = "torch.utils.data.dataset"
+    bear_name(_class, "torch.utils.data.dataset")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.machine import Generator
+from ...core.values.pickling import bear_name
 from ...operations.making.draws import randperm
 from .dataset import Dataset
 from .sampler import Sampler
@@ -72,4 +73,4 @@ def _process_group() -> Any:
     return distributed
 
 
-DistributedSampler.__module__ = "torch.utils.data.distributed"
+bear_name(DistributedSampler, "torch.utils.data.distributed")

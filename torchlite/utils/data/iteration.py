@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.values import warn
+from ...core.values.pickling import bear_name
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from .datapipes.datapipe import IterDataPipe
@@ -96,4 +97,4 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 for _class in (_BaseDataLoaderIter, _SingleProcessDataLoaderIter):
-    _class.__module__ = "torch.utils.data.dataloader"
+    bear_name(_class, "torch.utils.data.dataloader")

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from ...core.machine import Generator
 from ...core.values import dt, reduce_ex
+from ...core.values.pickling import bear_name
 from ...operations.making.draws import randint, randperm
 from ...operations.making.factories import empty
 from ...operations.making.host_data import as_tensor
@@ -165,4 +166,4 @@ def _is_positive_int(value: Any) -> bool:
 
 
 for _class in (Sampler, SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, BatchSampler):
-    _class.__module__ = "torch.utils.data.sampler"
+    bear_name(_class, "torch.utils.data.sampler")

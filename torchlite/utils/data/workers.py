@@ -13,6 +13,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from ...core.values import dt, warn
+from ...core.values.pickling import bear_name
 from ...multiprocessing.channel import hang_up, packed, receive, send
 from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper
@@ -208,4 +209,4 @@ def _end(owner: int, workers: list[_Worker], done: Any) -> None:
             worker.process.join()
 
 
-_MultiProcessingDataLoaderIter.__module__ = "torch.utils.data.dataloader"
+bear_name(_MultiProcessingDataLoaderIter, "torch.utils.data.dataloader")

@@ -11,6 +11,7 @@ import numpy as np
 from ....backends.base import get_backend
 from ....core.machine import Tensor, wrap
 from ....core.state import local
+from ....core.values.pickling import bear_name
 from ..dataset import Subset, TensorDataset, samples
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 
@@ -89,4 +90,4 @@ class _DatasetKind:
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
 
-_DatasetKind.__module__ = "torch.utils.data.dataloader"
+bear_name(_DatasetKind, "torch.utils.data.dataloader")

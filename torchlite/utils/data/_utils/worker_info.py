@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ....core.values.pickling import bear_name
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
@@ -32,4 +34,4 @@ def become(worker: WorkerInfo) -> None:
     _current = worker
 
 
-WorkerInfo.__module__ = "torch.utils.data._utils.worker"
+bear_name(WorkerInfo, "torch.utils.data._utils.worker")

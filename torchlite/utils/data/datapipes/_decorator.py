@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.state import HoldingItems
+from ....core.values.pickling import bear_name
 from .datapipe import IterDataPipe, MapDataPipe
 
 
@@ -96,4 +97,4 @@ class runtime_validation_disabled:
 
 
 for _class in (functional_datapipe, guaranteed_datapipes_determinism, runtime_validation_disabled):
-    _class.__module__ = "torch.utils.data.datapipes._decorator"
+    bear_name(_class, "torch.utils.data.datapipes._decorator")

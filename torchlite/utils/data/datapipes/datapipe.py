@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
+from ....core.values.pickling import bear_name
 from ..dataset import Dataset, IterableDataset
 from ._hook_iterator import _SnapshotState, hooked
 
@@ -118,4 +119,4 @@ class DataChunk(list[Any]):
 
 
 for _class in (IterDataPipe, MapDataPipe, DFIterDataPipe):
-    _class.__module__ = "torch.utils.data.datapipes.datapipe"
+    bear_name(_class, "torch.utils.data.datapipes.datapipe")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.values import warn
+from ....core.values.pickling import bear_name
 from ._decorator import functional_datapipe
 from ._shuffling import Shuffling
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
@@ -148,5 +149,5 @@ MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)
 for _name in __all__:
     _class = globals()[_name]
     _class.__name__ = _class.__qualname__ = f"{_name}{'Iter' if _class is Shuffler else 'Map'}DataPipe"
-    _class.__module__ = "torch.utils.data.datapipes.map"
+    bear_name(_class, "torch.utils.data.datapipes.map")
     globals()[_class.__name__] = _class  # by which pickles find it

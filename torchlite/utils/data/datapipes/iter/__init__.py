@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 from .....core.values import warn
+from .....core.values.pickling import bear_name
 from ..._utils.collate import default_collate
 from ...sampler import Sampler as _Sampler
 from ...sampler import SequentialSampler
@@ -289,5 +290,5 @@ class Sampler(_AsMany):
 for _name in __all__:
     _class = globals()[_name]
     _class.__name__ = _class.__qualname__ = f"{_name}IterDataPipe"
-    _class.__module__ = "torch.utils.data.datapipes.iter"
+    bear_name(_class, "torch.utils.data.datapipes.iter")
     globals()[_class.__name__] = _class  # by which pickles find it

@@ -1,0 +1,43 @@
+"""How many floating point operations calls take: those that PyTorch counts, by its formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..core.machine import TensorBase
+
+
+def _pointwise(operands: list[Any], result: Any) -> int:
+    return operands[0].numel()
+
+
+def _product(operands: list[Any], result: Any) -> int:
+    """A multiplication and an addition for each element of a row, for each element of the result."""
+    return 2 * result.numel() * operands[0].shape[-1]
+
+
+def _added_product(operands: list[Any], result: Any) -> int:
+    return _product(operands[1:], result)
+
+
+def _matmul(operands: list[Any], result: Any) -> int:
+    return _product(operands, result) if min(t.dim() for t in operands) > 1 else 0
+
+
+def _conv2d(operands: list[Any], result: Any) -> int:
+    return 2 * result.numel() * operands[1][0].numel() if result.dim() == 4 else 0
+
+
+_FORMULAS: dict[str, Callable[[list[Any], Any], int]] = {
+    "add": _pointwise, "mul": _pointwise, "mm": _product, "bmm": _product, "linear": _product, "matmul": _matmul,
+    "addmm": _added_product, "baddbmm": _added_product, "conv2d": _conv2d,
+}  # fmt: skip
+
+
+def flops(name: str, given: Iterable[Any], result: Any) -> int:
+    """Those of an operation that made this result of what was given."""
+    formula = _FORMULAS.get(name)
+    if formula is None or not isinstance(result, TensorBase):
+        return 0
+    return formula([a for a in given if isinstance(a, TensorBase)], result)
