@@ -16,6 +16,7 @@ import pytest
 
 import torchlite
 from torchlite.absent import Missing
+from torchlite.core.declare import Op
 from torchlite.core.machine.registry import functions
 
 pytest.importorskip("torch", reason="live comparisons need real PyTorch")
@@ -94,6 +95,13 @@ def test_inspect_knows_a_signature_of_all_that_can_be_called(namespace: str) -> 
             except (TypeError, ValueError):
                 silent.append(path)
     assert not silent
+
+
+def test_texts_are_of_what_they_stand_with() -> None:
+    """A function that is made of an op's method has a text of its own."""
+    inner = {Op.apply.__doc__, Op.run_bound.__doc__, Op.call.__doc__}
+    told = {name for name, f in functions.items() if f.__doc__ in inner}
+    assert not told | {name for name, f in vars(torchlite.Tensor).items() if callable(f) and f.__doc__ in inner}
 
 
 def test_properties_that_classes_have_anew_have_texts() -> None:

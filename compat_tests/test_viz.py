@@ -92,7 +92,7 @@ def test_a_profile_shows_as_a_table_and_is_a_trace(tmp_path: Path) -> None:
     assert "aten::linear" in profile.key_averages()._repr_html_()
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert events and all(e["ph"] == "X" and e["dur"] >= 0 and {"name", "ts", "pid", "tid"} <= e.keys() for e in events)
+    assert "aten::linear" in {e["name"] for e in events if e["ph"] == "X" and e["dur"] >= 0}
 
 
 def test_tensors_show_themselves_by_switch_only() -> None:

@@ -127,7 +127,9 @@ class Missing(ABCMeta):
 
 def placeholder(module: str, name: str) -> Missing:
     """Stands for what PyTorch has in a module by this name."""
-    return Missing(name.rpartition(".")[2], (), {"__module__": module, "__qualname__": name, "_parts": {}})
+    doc = "Not there: it can be named, subclassed and asked about, but not called."
+    names = {"__module__": module, "__qualname__": name, "__doc__": doc, "_parts": {}}
+    return Missing(name.rpartition(".")[2], (), names)
 
 
 def placeholders(module: str, names: str) -> dict[str, Missing]:

@@ -39,8 +39,11 @@ from torchlite.core.values.pickling import live_here as live_here
 from torchlite.autograd import nested_io as nested_io
 from torchlite.autograd.grad_mode import no_grad as no_grad
 from torchlite.autograd import profiler as profiler
+from torchlite.autograd import profiler_flops as profiler_flops
 from torchlite.autograd import profiler_memory as profiler_memory
+from torchlite.autograd import profiler_modules as profiler_modules
 from torchlite.autograd import profiler_records as profiler_records
+from torchlite.autograd import profiler_trace as profiler_trace
 from torchlite.autograd import profiler_util as profiler_util
 from torchlite.autograd import saved_hooks as saved_hooks
 from torchlite.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly

@@ -23,6 +23,7 @@ from torchlite.optim import adam as adam
 from torchlite.optim import adamax as adamax
 from torchlite.optim import adamw as adamw
 from torchlite.optim import asgd as asgd
+from torchlite.core.values.pickling import bear_name as bear_name
 from torchlite.optim import by_element as by_element
 from torchlite.optim import by_tensor as by_tensor
 from torchlite.optim import flat_arrays as flat_arrays

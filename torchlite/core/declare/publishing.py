@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, TypeVar
 
 from ..machine.out_forms import refuse_out
@@ -132,8 +133,9 @@ def publish_python(
         public[call] = made
         return made
 
+    doc = f.__doc__ if f.__class__ is FunctionType else None  # and not what is said of all ops
     call, call_method = [
-        tell(caller(as_method), signature.name, [signature], as_method, doc=f.__doc__) for as_method in (False, True)
+        tell(caller(as_method), signature.name, [signature], as_method, doc=doc) for as_method in (False, True)
     ]
     if function:
         functions[signature.name] = call

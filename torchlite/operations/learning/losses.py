@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Elementwise, Op, contiguous, publish, publish_loss, publish_python, published
+from ...core.declare import Elementwise, Op, contiguous, describe, publish, publish_loss, publish_python, published
 from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
@@ -426,4 +426,9 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 publish_loss(
     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
     margin_ranking_loss,
+)
+
+
+describe(
+    binary_cross_entropy_with_logits="The cross entropy of targets and `sigmoid(input)`, made from `input` at once.",
 )

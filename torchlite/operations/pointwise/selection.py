@@ -410,6 +410,7 @@ describe(
     nan_to_num="Each element, with other numbers for NaN and the infinities.",
     relu="Each element, but zero for negative ones.",
     threshold="Each element that is more than `threshold`, and `value` for all others.",
+    threshold_backward="The gradient given, but zero where the tensor is no more than `threshold`.",
     where="""Elements of `input` where the condition is true, of `other` where not; alone, the indices
     where it is true.
 

@@ -97,6 +97,8 @@ publish(t)
 
 describe(
     permute="A view with the dimensions in another order.",
+    swapaxes="A view with two dimensions exchanged, as `transpose`.",
+    swapdims="A view with two dimensions exchanged, as `transpose`.",
     t="The transpose of a matrix, as a view; vectors are left as they are.",
     transpose="A view with two dimensions exchanged.",
 )
