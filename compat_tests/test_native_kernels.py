@@ -153,13 +153,15 @@ def layouts(array):
 UNARY = {
     "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
     "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
-    "log_sigmoid": (), "erf": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (),
+    "log_sigmoid": (), "erf": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (), "sign": (),
+    "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {
     "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
     "leaky_relu_backward": (-0.5, False), "hardtanh_backward": (-1, 2.5), "hardsigmoid_backward": (),
-    "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (),
+    "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (), "hardshrink_backward": (0.5,),
+    "softshrink_backward": (0.5,),
 }  # fmt: skip
 
 
@@ -193,6 +195,22 @@ def test_slope_of_elu(isa, n):
         for laid, taken in layouts(x):
             Pair("elu_backward").agree((numbers(n, 1), 1.5, 1.1, 0.7, False, laid), 1e-5, 1e-37, taken)
         Pair("elu_backward").agree((numbers(n, 1), 1.5, 1.1, 0.7, True, x), 1e-5, 1e-37, False)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_bounds_and_weights_of_one_number(isa, n):
+    low, high, none = np.array(-1, np.float32), np.array([2.5], np.float32), np.array(np.nan, np.float32)
+    clamp, prelu = Pair("clamp"), Pair("_prelu_kernel")
+    for x in (numbers(n), special(n)):
+        for laid, taken in layouts(x):
+            for bounds in ((low, high), (low, None), (None, high), (high, low)):
+                clamp.agree((laid, *bounds), 0, 0, taken)
+            prelu.agree((laid, high), 0, 0, taken)
+        clamp.agree((x, none, high), 0, 0, taken=False)
+        clamp.agree((x, high.reshape(1, 1), None), 0, 0, taken=False)
+        prelu.agree((x, none), 0, 0, taken=False)
+        if n > 1:
+            prelu.agree((x, numbers(n, 1)), 0, 0, taken=False)
 
 
 def atol(name):
@@ -394,6 +412,7 @@ POOLS = [  # image, window, stride, padding, dilation
     ((1, 2, 7, 40), (3, 2), (1, 1), (1, 0), (1, 1)),
     ((3, 11, 13), (2, 3), (3, 4), (1, 1), (2, 1)),
     ((4, 33), (5,), (1,), (2,), (1,)),
+    ((2, 6, 7, 9), (2, 3, 2), (2, 2, 3), (1, 0, 1), (1, 1, 2)),
 ]
 
 
@@ -401,7 +420,8 @@ POOLS = [  # image, window, stride, padding, dilation
 def test_max_pooling(isa, case):
     image, *geometry = case
     options = (*geometry, False)
-    forward, back = Pair("max_pool2d"), Pair("_max_pool2d_backward")
+    dims = max(len(geometry[0]), 2)
+    forward, back = Pair(f"max_pool{dims}d"), Pair(f"_max_pool{dims}d_backward")
     tied = np.round(numbers(image))
     for x in (numbers(image), tied, special(image)):
         for laid, taken in layouts(x):
@@ -414,13 +434,20 @@ def test_max_pooling(isa, case):
             back.agree((laid, x, taps, *options), 1e-6, 1e-6, signs=False)
         forward.agree((x, *options), 0, 0, signs=False)
     back.agree((special(best.shape), x, taps, *options), 1e-6, 1e-6, signs=False)
-    forward.agree((x, *geometry, True), 0, 0, taken=False, signs=False)
+    sizes = zip(image[len(image) - len(geometry[0]) :], *geometry, strict=True)
+    fits = not any((n + 2 * border - (window - 1) * apart - 1) % step for n, window, step, border, apart in sizes)
+    forward.agree((x, *geometry, True), 0, 0, taken=fits, signs=False)  # no window lies beyond the end
+    if fits:
+        back.agree((best, x, taps, *geometry, True), 1e-6, 1e-6, signs=False)
 
 
 # ---- batch normalization
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 5), (4, 5, 3, 7), (1, 2, 33), (1, 3, 1), (3, 2, 2, 3, 4), (2, 1, 1030)])
+BATCHES = [(2, 3, 5), (4, 5, 3, 7), (1, 2, 33), (1, 3, 1), (3, 2, 2, 3, 4), (2, 1, 1030), (5, 3), (40, 130)]
+
+
+@pytest.mark.parametrize("shape", BATCHES)
 @pytest.mark.parametrize("training", (True, False))
 def test_batch_norm(isa, shape, training):
     forward, back = Pair("native_batch_norm"), Pair("native_batch_norm_backward")
@@ -496,6 +523,18 @@ def test_group_norm(isa, shape, groups):
         for mask in ((True, weight is not None, bias is not None), (True, False, False)):
             for laid, _ in layouts(numbers(shape, 3)):
                 back.agree((laid, x, mean, rstd, weight, *sizes, mask), 1e-4, 1e-4, taken)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (5, 5), (2, 7, 3), (1, 1), (33, 2)])
+@pytest.mark.parametrize("name", ("tril", "triu"))
+def test_triangles(isa, name, shape):
+    pair = Pair(name)
+    x = numbers(shape)
+    for some in (x, special(shape), x > 0, x.astype(np.complex64), x.astype(np.int8)):
+        for laid, taken in layouts(some):
+            for diagonal in (0, 1, -2, 100, -100, 2**62, -(2**62)):
+                pair.agree((laid, diagonal), 0, 0, None if some.itemsize == 1 else taken, signs=False)
+    pair.agree((numbers((0, 3)), 0), taken=False)
 
 
 @pytest.mark.parametrize("n", (0, 1, 3, 16, 33))
@@ -1142,6 +1181,14 @@ def good_calls():
     best, taps = Pair("max_pool2d").twin(image, *pool)
     yield "max_pool2d", (image, *pool)
     yield "_max_pool2d_backward", (numbers(best.shape, 5), image, taps, *pool)
+    pool = ((2,) * 3, (2,) * 3, (0,) * 3, (1,) * 3, False)
+    best, taps = Pair("max_pool3d").twin(image, *pool)
+    yield "max_pool3d", (image, *pool)
+    yield "_max_pool3d_backward", (numbers(best.shape, 5), image, taps, *pool)
+    for name in ("tril", "triu"):
+        yield name, (image, 1)
+    yield "clamp", (image, np.array(0, np.float32), None)
+    yield "_prelu_kernel", (image, np.array([0.3], np.float32))
     c = np.abs(numbers(4, 6)) + 1
     for training in (True, False):
         yield "native_batch_norm", (image, c, c, c.copy(), c.copy(), training, 0.1, 1e-5)

@@ -24,7 +24,7 @@ static int running_of(PyObject *given, N n, PyArrayObject **to)
 static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *x = count == 8 ? floats(a[0]) : NULL, *w, *b, *mean, *var;
-    if (!x || PyArray_NDIM(x) < 3 || !PyArray_SIZE(x)) return NULL;
+    if (!x || PyArray_NDIM(x) < 2 || !PyArray_SIZE(x)) return NULL;
     N n = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), size = PyArray_SIZE(x) / (n * channels), each = n * size;
     int training = a[5] == Py_True;
     if (!vector(a[1], channels, &w) || !vector(a[2], channels, &b) || !running_of(a[3], channels, &mean) ||
@@ -72,7 +72,7 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
 static PyObject *batch_norm_backward(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *x = count == 10 ? floats(a[1]) : NULL, *w, *mean, *rstd;
-    if (!x || PyArray_NDIM(x) < 3 || !PyArray_SIZE(x) || a[7] != Py_True) return NULL;
+    if (!x || PyArray_NDIM(x) < 2 || !PyArray_SIZE(x) || a[7] != Py_True) return NULL;
     N n = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), size = PyArray_SIZE(x) / (n * channels);
     double each = (double)(n * size);
     int wanted[3];

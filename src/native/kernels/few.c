@@ -1,4 +1,5 @@
-// Where NumPy's time is in what it sets up: of few elements extremes and where they stand, running sums, joined arrays; borders.
+// Where NumPy's time is in what it sets up: of few elements extremes and where they stand, running sums, joined arrays;
+// borders, triangles.
 #include "kernel.h"
 
 enum { FEW = 4096 };  // elements from which on NumPy's loops are worth their setting up
@@ -193,9 +194,36 @@ static PyObject *pad(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
+// `tril(array, diagonal)`, or `triu`: rows up to a diagonal, or from there on, among zeros.
+static PyObject *triangle(PyObject *const *a, Py_ssize_t count, int upper)
+{
+    N diagonal;
+    PyArrayObject *x = count == 2 && PyArray_CheckExact(a[0]) ? (PyArrayObject *)a[0] : NULL;
+    const int ndim = x ? PyArray_NDIM(x) : 0;
+    if (ndim < 2 || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x) || PyDataType_REFCHK(PyArray_DESCR(x)) || !whole_number(a[1], &diagonal))
+        return NULL;
+    const N n = PyArray_DIM(x, ndim - 1), rows = PyArray_DIM(x, ndim - 2), item = PyArray_ITEMSIZE(x), size = n * item;
+    diagonal = diagonal < -rows ? -rows : diagonal > n ? n : diagonal;
+    PyArray_Descr *descr = PyArray_DESCR(x);
+    Py_INCREF(descr);
+    PyArrayObject *made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, PyArray_DIMS(x), NULL, NULL, 0, NULL);
+    if (!made) return NULL;
+    const char *from = PyArray_DATA(x);
+    char *to = PyArray_DATA(made);
+    for (N i = 0; i < PyArray_SIZE(x) / n; i++, from += size, to += size) {
+        const N wanted = i % rows + diagonal + !upper, cut = (wanted < 0 ? 0 : wanted < n ? wanted : n) * item;
+        memcpy(to + (upper ? cut : 0), from + (upper ? cut : 0), upper ? size - cut : cut);
+        memset(to + (upper ? 0 : cut), 0, upper ? cut : size - cut);
+    }
+    return (PyObject *)made;
+}
+
+static PyObject *tril(PyObject *const *a, Py_ssize_t count) { return triangle(a, count, 0); }
+static PyObject *triu(PyObject *const *a, Py_ssize_t count) { return triangle(a, count, 1); }
+
 const KernelDef few_kernels[] = {
     {"constant_pad_nd", pad},
     {"max", max}, {"min", min}, {"max.dim", max_along}, {"min.dim", min_along}, {"argmax", argmax},
     {"argmin", argmin}, {"any", any}, {"all", all}, {"cumsum", cumsum}, {"cat", cat},
-    {"stack", stack}, {NULL},
+    {"stack", stack}, {"tril", tril}, {"triu", triu}, {NULL},
 };

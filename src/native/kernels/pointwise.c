@@ -1,5 +1,16 @@
 // Pointwise kernels: see the table in loops/pointwise.h.
+#include <math.h>
+
 #include "kernel.h"
+
+// The number of an array of one, into *to; where there may be none, else what stands for none.
+static int only_number(PyObject *given, PyArrayObject *x, float none, float *to)
+{
+    PyArrayObject *a = given == Py_None ? NULL : floats(given);
+    if (a && (PyArray_SIZE(a) != 1 || PyArray_NDIM(a) > PyArray_NDIM(x))) return 0;
+    *to = a ? *data_of(a) : none;
+    return *to == *to && (a || given == Py_None);
+}
 
 typedef void PointwiseLoop(const void *, const void *, const float *, void *, N);
 
@@ -14,6 +25,9 @@ static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyAr
     case 'p':
     case 'q':
     case 'r': return number(given, (*p)++);
+    case 'l': return only_number(given, *x, -INFINITY, (*p)++);
+    case 'h': return only_number(given, *x, INFINITY, (*p)++);
+    case 'w': return only_number(given, *x, NAN, (*p)++);
     case 'b': return PyBool_Check(given);
     case 'f': return given == Py_False;
     case '0': return whole_number(given, &n) && !n;
@@ -69,4 +83,14 @@ static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes
 #define ROW(name, kernel, takes, formula) {kernel, attempt_##name},
 
 POINTWISE(NARROW, WIDE)
-const KernelDef pointwise_kernels[] = {POINTWISE(ROW, ROW){NULL}};
+
+// What others compute too.
+#define SAME(name, loop, takes) \
+    static PyObject *attempt_##name(PyObject *const *a, Py_ssize_t count) { return attempt(a, count, takes, loops->loop, NPY_FLOAT32); }
+SAME(clamp, hardtanh, "xlh")
+SAME(prelu, leaky_relu, "xw")
+
+const KernelDef pointwise_kernels[] = {
+    POINTWISE(ROW, ROW){"sgn", attempt_sign}, {"softshrink_backward", attempt_hardshrink_slope}, {"clamp", attempt_clamp},
+    {"_prelu_kernel", attempt_prelu}, {NULL},
+};

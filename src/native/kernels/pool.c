@@ -1,4 +1,4 @@
-// Max pooling of rows and planes: see loops/pool.c.
+// Max pooling: see loops/pool.c.
 #include "kernel.h"
 
 // Geometry from an image and the window, stride, padding, dilation and rounding of a pool.
@@ -6,7 +6,7 @@ static int describe_pool(Sliding *s, PyArrayObject *x, PyObject *const *options)
 {
     if (!x || !PyTuple_Check(options[0]) || !PyArray_SIZE(x)) return 0;
     int rank = (int)PyTuple_GET_SIZE(options[0]), ndim = PyArray_NDIM(x);
-    if (rank < 1 || rank > 2 || ndim < rank) return 0;
+    if (rank < 1 || rank > 3 || ndim < rank) return 0;
     for (int d = 0; d < 3; d++) {
         s->size[d] = s->count[d] = s->kernel[d] = s->stride[d] = s->dilation[d] = 1;
         s->padding[d] = 0;
@@ -14,13 +14,14 @@ static int describe_pool(Sliding *s, PyArrayObject *x, PyObject *const *options)
     s->groups = s->in = s->out = 1;
     if (!numbers_of(options[0], rank, s->kernel) || !numbers_of(options[1], rank, s->stride) ||
         !numbers_of(options[2], rank, s->padding) || !numbers_of(options[3], rank, s->dilation) ||
-        options[4] != Py_False || !is_sensible(s))
+        !PyBool_Check(options[4]) || !is_sensible(s))
         return 0;
     s->images = product(PyArray_DIMS(x), ndim - rank);
     for (int d = 3 - rank; d < 3; d++) {
         N size = s->size[d] = PyArray_DIM(x, ndim - 3 + d), reach = (s->kernel[d] - 1) * s->dilation[d];
         if (size + 2 * s->padding[d] <= reach || 2 * s->padding[d] > reach + 1) return 0;
         s->count[d] = (size + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
+        if (options[4] == Py_True && (size + 2 * s->padding[d] - reach - 1) % s->stride[d]) return 0;  // one more, beyond the end
     }
     return complete_sliding(s) ? rank : 0;
 }
@@ -102,6 +103,8 @@ static PyObject *max_pool_backward(PyObject *const *a, Py_ssize_t count)
 
 const KernelDef pool_kernels[] = {
     {"max_pool2d", max_pool},
+    {"max_pool3d", max_pool},
     {"_max_pool2d_backward", max_pool_backward},
+    {"_max_pool3d_backward", max_pool_backward},
     {NULL},
 };

@@ -306,7 +306,8 @@ _POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex valu
 
 
 def _reciprocal(xp: Namespace, x: Array) -> Any:
-    return xp.reciprocal(x) if x.dtype.kind != "c" else xp.where(x == 0, x.dtype.type(_POLE), xp.divide(1, x))
+    made = xp.divide(x.dtype.type(1), x)
+    return xp.where(x == 0, x.dtype.type(_POLE), made) if x.dtype.kind == "c" else made
 
 
 reciprocal = Unary(

@@ -1,9 +1,18 @@
-// Batch normalization: images (n, channels, size), by channels.
+// Batch normalization: images (n, channels, size), by channels; where these are of one number each, along rows of them.
 #include "simd.h"
 
 void IN_ISA(channel_statistics)(const float *restrict x, double *restrict mean, double *restrict var, N n, N channels,
                                 N size)
 {
+    if (size == 1) {
+        for (N c = 0; c < channels; c++) mean[c] = var[c] = 0;
+        for (N i = 0; i < n; i++) SIMD for (N c = 0; c < channels; c++) mean[c] += x[i * channels + c];
+        for (N c = 0; c < channels; c++) mean[c] /= n;
+        for (N i = 0; i < n; i++)
+            SIMD for (N c = 0; c < channels; c++) var[c] += (x[i * channels + c] - mean[c]) * (x[i * channels + c] - mean[c]);
+        for (N c = 0; c < channels; c++) var[c] /= n;
+        return;
+    }
     for (N c = 0; c < channels; c++) {
         double sum = 0, squares = 0, part;
         for (N i = 0; i < n; i++) {
@@ -27,7 +36,10 @@ void IN_ISA(channel_affine)(const float *restrict x, float *restrict y, const fl
                             const float *restrict factor, const float *restrict shift, N n, N channels, N size)
 {
     for (N i = 0; i < n; i++) {
-        for (N c = 0; c < channels; c++, x += size, y += size) {
+        if (size == 1) {
+            SIMD for (N c = 0; c < channels; c++) y[c] = (x[c] - mean[c]) * factor[c] + shift[c];
+            x += channels, y += channels;
+        } else for (N c = 0; c < channels; c++, x += size, y += size) {
             float m = mean[c], f = factor[c], b = shift[c];
             SIMD for (N k = 0; k < size; k++) y[k] = (x[k] - m) * f + b;
         }
@@ -38,9 +50,14 @@ void IN_ISA(channel_affine)(const float *restrict x, float *restrict y, const fl
 void IN_ISA(channel_sums)(const float *restrict g, const float *restrict x, const float *restrict mean,
                           double *restrict total, double *restrict along, N n, N channels, N size)
 {
-    for (N c = 0; c < channels; c++) {
+    for (N c = 0; c < channels; c++) total[c] = along[c] = 0;
+    for (N i = 0; size == 1 && i < n; i++, g += channels, x += channels)
+        SIMD for (N c = 0; c < channels; c++) {
+            total[c] += g[c];
+            along[c] += (double)g[c] * (x[c] - mean[c]);
+        }
+    for (N c = 0; size > 1 && c < channels; c++) {
         float m = mean[c];
-        total[c] = along[c] = 0;
         for (N k = 0; k < n; k++) {
             const float *of = g + (k * channels + c) * size, *row = x + (k * channels + c) * size;
             double part;
@@ -58,7 +75,10 @@ void IN_ISA(channel_slope)(const float *restrict g, const float *restrict x, flo
                            const float *restrict b, N n, N channels, N size)
 {
     for (N i = 0; i < n; i++) {
-        for (N c = 0; c < channels; c++, g += size, x += size, to += size) {
+        if (size == 1) {
+            SIMD for (N c = 0; c < channels; c++) to[c] = factor[c] * g[c] - a[c] - (x[c] - mean[c]) * b[c];
+            g += channels, x += channels, to += channels;
+        } else for (N c = 0; c < channels; c++, g += size, x += size, to += size) {
             float m = mean[c], f = factor[c], p = a[c], q = b[c];
             SIMD for (N k = 0; k < size; k++) to[k] = f * g[k] - p - (x[k] - m) * q;
         }

@@ -86,7 +86,7 @@ typedef ptrdiff_t N;
                      N size)) \
     X(channel_slope, (const float *g, const float *x, float *to, const float *mean, const float *factor, \
                       const float *a, const float *b, N n, N channels, N size)) \
-    /* product.c */ \
+    /* multiply.c */ \
     X(multiply, (const Product *p, N from, N to)) \
     /* losses.c */ \
     X(scale, (float *x, const float *by, float factor, N n)) \

@@ -1,8 +1,8 @@
 // The pointwise kernels: for each the loop's name, the kernel's, what arguments it takes, and the number that it makes.
 //
 // Arguments are told by a letter each: x an array, a one of small angles, g the gradient of what came out, p, q, r numbers,
-// b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh". Rows of one kernel follow each other; those
-// of W are in double precision.
+// b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
+// weight (arrays of one number; no bound is None). Rows of one kernel follow each other; those of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
 #define TORCHLITE_POINTWISE_H
 
@@ -14,6 +14,11 @@
     X(leaky_relu_slope, "leaky_relu_backward", "gxpb", x > 0 ? g : g * p) \
     X(hardtanh, "hardtanh", "xpq", bounded(x, p, q)) \
     X(hardtanh_slope, "hardtanh_backward", "gxpq", x <= p || x >= q ? 0 : g) \
+    X(sign, "sign", "x", (x > 0) - (x < 0)) \
+    X(threshold, "threshold", "xpq", x <= p ? q : x) \
+    X(hardshrink, "hardshrink", "xp", x >= -p && x <= p ? 0 : x) \
+    X(hardshrink_slope, "hardshrink_backward", "gxp", x >= -p && x <= p ? 0 : g) \
+    X(softshrink, "softshrink", "xp", x > p ? x - p : x < -p ? x + p : x * 0) \
     X(hardsigmoid, "hardsigmoid", "x", bounded(x + 3, 0, 6) / 6) \
     X(hardsigmoid_slope, "hardsigmoid_backward", "gx", x > -3 && x < 3 ? g / 6 : 0) \
     X(hardswish, "hardswish", "x", x * bounded(x + 3, 0, 6) / 6) \

@@ -1,12 +1,6 @@
 // Sums of products in registers: see product.h.
 #include "product.h"
 
-enum {
-    SOME = 72,        // products that are added up one after the other
-    DEEP = 4 * SOME,  // the most rows of a second matrix at a time,
-    CACHE = 1 << 17,  // of which about so many numbers stay near
-};
-
 // One stretch of so many vectors.
 INLINE void stretch(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, N at,
                     const int outs, const int wide)
@@ -74,26 +68,4 @@ void IN_ISA(turn)(const float *rows, N apart, N n, float *columns, int outs)
 {
     if (outs == OUT) turn_rows(rows, apart, n, columns, OUT);
     else turn_rows(rows, apart, n, columns, outs);
-}
-
-// For some of all blocks of rows.
-void IN_ISA(multiply)(const Product *p, N from, N to)
-{
-    const N nowhere = 0, after = to * BLOCK_ROWS < p->rows ? to * BLOCK_ROWS : p->rows;
-    const N fit = CACHE / (SOME * p->columns), most = fit < 1 ? SOME : fit * SOME < DEEP ? fit * SOME : DEEP;
-    float factors[DEEP * OUT];
-    for (N k = 0; k < p->n; k += most) {
-        const N deep = p->n - k < most ? p->n - k : most;
-        const Source source = {p->b + k * p->apart, p->apart, deep, 1, p->columns, &nowhere};
-        for (N r = from * BLOCK_ROWS; r < after;) {
-            const int block = block_of(after - r);
-            const float *a = p->a + r * p->down + k * p->along;
-            if (p->along == 1) IN_ISA(turn)(a, p->down, deep, factors, block);
-            else for (N i = 0; i < deep; i++)
-                for (int b = 0; b < block; b++) factors[i * block + b] = a[b * p->down + i * p->along];
-            IN_ISA(correlate)(&source, factors, k || !p->bias ? NULL : p->bias + r, k || p->added, p->to + r * p->next,
-                              p->next, block);
-            r += block;
-        }
-    }
 }

@@ -12,6 +12,8 @@ enum { LANES = 8, OUT = 4, WIDE = 3, ROWS = 3 };
 enum { LANES = 4, OUT = 4, WIDE = 3, ROWS = 3 };
 #endif
 
+enum { SOME = 72 };  // products that are added up one after the other
+
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 // Where the taps read, from the first cell on, in channels `plane` numbers apart.
