@@ -1,6 +1,7 @@
 # Written by `python -m torchlite.stubs`.
 # mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
 from typing import Any as _Any
+from torchlite.distributed.process_group import Group as _Group
 from torchlite.absent import Missing as _Missing
 from collections.abc import Sequence as _Sequence
 from torchlite.core.machine.tensor import Tensor as _Tensor
@@ -137,9 +138,9 @@ ReduceScatterOptions: _type
 ScatterOptions: _type
 algorithms.model_averaging: _Any
 algorithms.model_averaging.averagers: _Any
-def all_gather_coalesced(output_tensor_lists: _Sequence[_Sequence[_Tensor]], input_tensor_list: _Sequence[_Tensor], group: _Any = None, async_op: _bool = False) -> _Work | None: ...
-def all_gather_into_tensor(output_tensor: _Tensor, input_tensor: _Tensor, group: _Any = None, async_op: _bool = False) -> _Work | None: ...
-def all_reduce_coalesced(tensors: _Sequence[_Tensor], op: _Any = ..., group: _Any = None, async_op: _bool = False) -> _Work | None: ...
+def all_gather_coalesced(output_tensor_lists: _Sequence[_Sequence[_Tensor]], input_tensor_list: _Sequence[_Tensor], group: _Group = None, async_op: _bool = False) -> _Work | None: ...
+def all_gather_into_tensor(output_tensor: _Tensor, input_tensor: _Tensor, group: _Group = None, async_op: _bool = False) -> _Work | None: ...
+def all_reduce_coalesced(tensors: _Sequence[_Tensor], op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
 autograd: _Any
 checkpoint._consolidate_hf_safetensors: _Any
 checkpoint.hf_storage: _Any
@@ -163,7 +164,7 @@ launcher: _Any
 launcher.api: _Any
 pipelining: _Any
 reduce_op: _reduce_op
-def reduce_scatter_tensor(output: _Tensor, input: _Tensor, op: _Any = ..., group: _Any = None, async_op: _bool = False) -> _Work | None: ...
+def reduce_scatter_tensor(output: _Tensor, input: _Tensor, op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
 rpc: _Any
 rpc.api: _Any
 tensor.device_mesh: _Any

@@ -14,7 +14,7 @@ from ..core.machine import Tensor, functions
 from . import collectives as plain
 from .device_mesh import DeviceMesh
 from .nn import functional as differentiable
-from .process_group import ProcessGroup
+from .process_group import Group, ProcessGroup
 from .reduction import ReduceOp
 from .world import _resolve_process_group
 
@@ -112,7 +112,7 @@ all_to_all_single_autograd = all_to_all_single
 
 
 def all_gather_inplace(
-    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False, tag: str = ""
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False, tag: str = ""
 ) -> Sequence[Tensor]:
     """The tensors of all processes, in those of a list."""
     plain.all_gather(tensor_list, tensor, group)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
+from ..core.values import DeviceLike
 from ..core.values.device import device as device_of
 from ..core.values.pickling import bear_name
 from .call import Call
-from .process_group import ProcessGroup
+from .process_group import Group
 from .work import Work
 from .world import _get_default_group
 
@@ -38,7 +38,7 @@ bear_name(_CoalescingManager, "torch.distributed.distributed_c10d")
 
 @contextlib.contextmanager
 def _coalescing_manager(
-    group: ProcessGroup | None = None, device: Any = None, async_ops: bool | None = False
+    group: Group = None, device: DeviceLike = None, async_ops: bool | None = False
 ) -> Iterator[_CoalescingManager]:
     """Reductions (or gathers, or scattered reductions) in here are done as one when it is left.
 

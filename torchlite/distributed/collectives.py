@@ -13,10 +13,11 @@ from typing_extensions import deprecated
 from ..core.machine import Tensor
 from ..core.values import strided
 from .call import Call, averaged, multiplied, split, split_by
+from .process_group import Group, ProcessGroup
 from .reduction import ReduceOp, Reduction, reduction_of
 from .sparse_reduction import all_reduce_sparse
 from .work import Work
-from .world import GroupMember, ProcessGroup, _member, get_group_rank
+from .world import GroupMember, _member, get_group_rank
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
@@ -110,7 +111,7 @@ def _reduction(op: Any, tensor: Tensor) -> Reduction:
     return reduction_of(op, tensor.dtype)
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
     """Reduce the tensors of all processes to one, which all get in place of theirs."""
     check_tensor(tensor, "tensor")
     pg = _member(group, "all_reduce")
@@ -118,7 +119,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
 
 def _all_reduce_coalesced(
-    tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Reduce several tensors of all processes."""
     if isinstance(tensors, Tensor):
@@ -162,7 +163,7 @@ def _all_reduce_sparse(pg: ProcessGroup, call: Call, op: Any, async_op: bool) ->
 
 
 def reduce(
-    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Reduce the tensors of all processes to one, which one process gets in place of its own."""
@@ -185,7 +186,7 @@ def reduce(
 
 
 def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Reduce a list of tensors, one for each process, which gets what that one comes to."""
     check_tensor(output, "output")
@@ -200,7 +201,7 @@ def reduce_scatter(
 
 
 def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Reduce a tensor, of which each process gets a part."""
     check_tensor(output, "output")
@@ -232,7 +233,7 @@ def _reduce_scatter(
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+    tensor: Tensor, src: int | None = None, group: Group = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
     """Give the tensor of one process to all, in place of theirs."""
     check_tensor(tensor, "tensor")
@@ -247,7 +248,7 @@ def broadcast(
 
 
 def all_gather(
-    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Give the tensors of all processes to all, as a list."""
     check_tensors(tensor_list, "tensor_list")
@@ -263,7 +264,7 @@ def all_gather(
 
 
 def _all_gather_coalesced(
-    output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None,
+    output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Group = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Give several tensors of all processes to all: a list of them for each process."""
@@ -286,7 +287,7 @@ def _all_gather_coalesced(
 
 
 def all_gather_single(
-    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Give the tensors of all processes to all, one behind the other in one tensor."""
     check_tensor(input_tensor, "input_tensor")
@@ -302,7 +303,7 @@ def all_gather_single(
 
 
 def gather(
-    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Group = None,
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Give the tensors of all processes to one, as a list."""
@@ -326,7 +327,7 @@ def gather(
 
 
 def scatter(
-    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Group = None,
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Give each process one of the tensors that one has."""
@@ -350,7 +351,7 @@ def scatter(
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Group = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Give each process one of a list of tensors, and get one from each."""
@@ -371,7 +372,7 @@ def all_to_all(
 
 def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
+    input_split_sizes: Sequence[int] | None = None, group: Group = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Give each process some rows of a tensor, and get some from each; as many to all, unless sizes are given."""
     check_tensor(output, "output")
@@ -401,7 +402,7 @@ def _rows(array: Any, tensor: Tensor, sizes: Sequence[int] | None, count: int) -
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None,
+    group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None,
     timeout: timedelta | None = None,
 ) -> Work | None:  # fmt: skip
     """Wait until all processes have called this."""

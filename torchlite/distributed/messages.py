@@ -14,7 +14,7 @@ from ..core.machine import Tensor
 from ..core.values.pickling import bear_name
 from .collectives import check_tensor, root_of
 from .errors import DistBackendError, DistStoreError
-from .process_group import ProcessGroup
+from .process_group import Group, ProcessGroup
 from .stores import Store
 from .work import Work
 from .world import _get_default_group, _member, get_global_rank
@@ -25,7 +25,7 @@ _BARRIER = -1  # the tag of barriers' own messages, which no program's can be
 
 
 def isend(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+    tensor: Tensor, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
     """Begin to send a tensor to one process."""
     check_tensor(tensor, "tensor")
@@ -45,7 +45,7 @@ def isend(
 
 
 def irecv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+    tensor: Tensor, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
     """Begin to receive a tensor from one process, or from any."""
     check_tensor(tensor, "tensor")
@@ -68,7 +68,7 @@ def _global(pg: ProcessGroup, number: int) -> int:
 
 
 def send(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+    tensor: Tensor, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
     """Send a tensor to one process."""
     work = isend(tensor, dst, group, tag, group_dst)
@@ -77,7 +77,7 @@ def send(
 
 
 def recv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+    tensor: Tensor, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
 ) -> int:
     """Receive a tensor from one process, or from any, and say from which."""
     work = irecv(tensor, src, group, tag, group_src)
@@ -91,7 +91,7 @@ class P2POp:
     """A send or a receive that is yet to begin: `isend` or `irecv`, and what it is called with."""
 
     def __init__(
-        self, op: Callable[..., Any], tensor: Tensor, peer: int | None = None, group: ProcessGroup | None = None,
+        self, op: Callable[..., Any], tensor: Tensor, peer: int | None = None, group: Group = None,
         tag: int = 0, group_peer: int | None = None,
     ) -> None:  # fmt: skip
         if op not in (isend, irecv):
@@ -128,7 +128,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
 _PEER = {isend: "group_dst", irecv: "group_src"}
 
 
-def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
     """Wait until all processes have called this; who has not come in time is named in the error of the first one."""
     pg = _member(group, "monitored_barrier")
     if pg is None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.machine import Tensor
+from ..core.values import DeviceLike
 from ..operations.making.host_data import from_numpy
 from .collectives import all_gather, broadcast, gather, root_of, scatter
 from .messages import recv, send
-from .process_group import ProcessGroup
+from .process_group import Group, ProcessGroup
 from .world import _member
 
 __all__ = [
@@ -21,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _device(pg: ProcessGroup, device: Any = None) -> Any:
+def _device(pg: ProcessGroup, device: DeviceLike = None) -> Any:
     return device or ("cpu" if "cpu" in pg._engines else next(iter(pg._engines)))
 
 
@@ -60,7 +61,7 @@ def _padded(content: Tensor, length: int, device: Any) -> Tensor:
     return room
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> None:
     """Give an object of each process to all, as a list."""
     pg = _member(group, "all_gather_object")
     if pg is None:
@@ -75,7 +76,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
 
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Group = None,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
     """Give an object of each process to one, as a list."""
@@ -99,7 +100,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    object_list: list[Any], src: int | None = None, group: Group = None, device: DeviceLike = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Give the objects in one process's list to all, in place of those in theirs."""
@@ -120,7 +121,7 @@ def broadcast_object_list(
 
 def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
-    src: int | None = None, group: Any = None, group_src: int | None = None,
+    src: int | None = None, group: Group = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Give each process one of the objects that one has, as the first in its list."""
     pg = _member(group, "scatter_object_list")
@@ -146,7 +147,7 @@ def scatter_object_list(
 
 
 def send_object_list(
-    object_list: Sequence[Any], dst: int | None = None, group: Any = None, device: Any = None,
+    object_list: Sequence[Any], dst: int | None = None, group: Group = None, device: DeviceLike = None,
     group_dst: int | None = None, use_batch: bool = False,
 ) -> None:  # fmt: skip
     """Send objects to one process."""
@@ -159,7 +160,7 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    object_list: list[Any], src: int | None = None, group: Group = None, device: DeviceLike = None,
     group_src: int | None = None, use_batch: bool = False,
 ) -> int:  # fmt: skip
     """Receive objects from one process, or from any, in place of those in a list; and say from which."""

@@ -136,3 +136,5 @@ class ProcessGroup:
 
 
 bear_name(ProcessGroup, "torch.distributed.distributed_c10d")
+
+Group = ProcessGroup | None  # None stands for that of all processes

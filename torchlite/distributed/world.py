@@ -19,7 +19,7 @@ from .engines import available, connect, launched
 from .engines.base import Engine
 from .errors import DistBackendError
 from .options import default_pg_timeout
-from .process_group import ProcessGroup
+from .process_group import Group, ProcessGroup
 from .rendezvous import rendezvous
 from .stores import PrefixStore, Store
 
@@ -57,7 +57,7 @@ class _WorldMeta(type):
         return _world.default_pg
 
     @WORLD.setter
-    def WORLD(cls, group: ProcessGroup | None) -> None:
+    def WORLD(cls, group: Group) -> None:
         _world.default_pg = group
 
 
@@ -235,7 +235,7 @@ def _check_mpi(talks_by: str, size: int) -> None:
         raise DistBackendError(f"MPI did not start this process: use `mpiexec -n {size} python -m torchlite script.py`")
 
 
-def destroy_process_group(group: ProcessGroup | None = None) -> None:
+def destroy_process_group(group: Group = None) -> None:
     """Leave a group, or all of them."""
     if group == GroupMember.NON_GROUP_MEMBER:
         return
@@ -306,7 +306,7 @@ def _group_name(ranks: Sequence[int], local: bool) -> str:
 
 def new_subgroups(
     group_size: int | None = None,
-    group: ProcessGroup | None = None,
+    group: Group = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
     pg_options: Any = None,
@@ -409,19 +409,19 @@ def _member(group: Any, doing: str) -> ProcessGroup | None:
     return group
 
 
-def get_rank(group: ProcessGroup | None = None) -> int:
+def get_rank(group: Group = None) -> int:
     """The number of this process in a group, -1 where it is not in it."""
     default = _get_default_group()
     return -1 if group == GroupMember.NON_GROUP_MEMBER else (group or default).rank()
 
 
-def get_world_size(group: ProcessGroup | None = None) -> int:
+def get_world_size(group: Group = None) -> int:
     """How many processes a group has, -1 where this one is not in it."""
     default = _get_default_group()
     return -1 if group == GroupMember.NON_GROUP_MEMBER else (group or default).size()
 
 
-def get_backend(group: ProcessGroup | None = None) -> str:
+def get_backend(group: Group = None) -> str:
     """The name of what a group talks by, as it was asked for."""
     pg = group or _get_default_group()
     if pg == GroupMember.NON_GROUP_MEMBER:
@@ -429,7 +429,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return pg._asked_for
 
 
-def get_backend_config(group: ProcessGroup | None = None) -> str:
+def get_backend_config(group: Group = None) -> str:
     """Which backend serves which type of device in a group."""
     return (group or _get_default_group())._backend
 
@@ -457,6 +457,6 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     return group._ranks[group_rank]
 
 
-def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+def get_process_group_ranks(group: Group) -> list[int]:
     """The numbers among all processes of those in a group."""
     return list((group or _get_default_group())._ranks)

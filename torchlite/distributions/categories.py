@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
@@ -49,7 +50,7 @@ class Categorical(ByProbsOrLogits, Distribution):
     variance = property(_nan)
     mode = property(lambda self: self.probs.argmax(-1))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         sample_shape = Size(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
@@ -111,7 +112,7 @@ class OneHotCategorical(_OnCategorical):
 
     mode = property(lambda self: self._one_hot(self.probs.argmax(-1)))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -132,7 +133,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
@@ -163,7 +164,7 @@ class Multinomial(_OnCategorical):
     mean = property(lambda self: self.probs * self.total_count)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *Size(sample_shape)))
         drawn = drawn.permute(*range(1, drawn.dim()), 0)
         counts = self._param.new_zeros(self._extended_shape(sample_shape))
@@ -199,7 +200,7 @@ class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
         super()._expand_rest(new, batch_shape)
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(uniform(shape, probs))
@@ -229,7 +230,7 @@ class ExpRelaxedCategorical(_OnCategorical):
         super()._expand_rest(new, batch_shape)
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores - scores.logsumexp(-1, True)

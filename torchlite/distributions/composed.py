@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
@@ -52,10 +53,10 @@ class Independent(Distribution):
         n, region = self.reinterpreted_batch_ndims, self.base_dist.support
         return constraints.independent(region, n) if n else region
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -134,11 +135,11 @@ class TransformedDistribution(Distribution):
         more = len(self.event_shape) - region.event_dim
         return constraints.independent(region, more) if more > 0 else region
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             return self._forth(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self._forth(self.base_dist.rsample(sample_shape))
 
     def _forth(self, x: Tensor) -> Tensor:
@@ -250,7 +251,7 @@ class MixtureSameFamily(Distribution):
         weights = torch.log_softmax(self.mixture_distribution.logits, -1)
         return (self.component_distribution.log_prob(x) + weights).logsumexp(-1)
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             batch, events = len(self.batch_shape), self._event_ndims
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
@@ -34,7 +35,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
     variance = property(lambda self: self.probs * (1 - self.probs))
     mode = property(lambda self: (self.probs >= 0.5).to(self.probs.dtype).masked_fill(self.probs == 0.5, math.nan))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
@@ -124,11 +125,11 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
 
     stddev = property(lambda self: self.variance.sqrt())
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -181,7 +182,7 @@ class Geometric(ByProbsOrLogits, Distribution):
     mode = property(lambda self: torch.zeros_like(self.probs))
     variance = property(lambda self: (1 / self.probs - 1) / self.probs)
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(tiny(self.probs), 1)
             return (u.log() / (-self.probs).log1p()).floor()
@@ -218,7 +219,7 @@ class Binomial(ByProbsOrLogits, Distribution):
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
     mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
@@ -271,7 +272,7 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
     def _gamma(self) -> Gamma:
         return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             return torch.poisson(self._gamma.sample(sample_shape))
 
@@ -297,7 +298,7 @@ class Poisson(ExponentialFamily):
     mode = property(lambda self: self.rate.floor())
     variance = property(lambda self: self.rate)
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():
             return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -149,12 +149,12 @@ class Distribution:
 
     # ---- draws
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         """Draws without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         """Draws that can be differentiated with respect to the parameters."""
         raise NotImplementedError
 
@@ -191,7 +191,7 @@ class Distribution:
 
     # ---- checks
 
-    def _extended_shape(self, sample_shape: Any = SCALAR) -> Size:
+    def _extended_shape(self, sample_shape: Sequence[int] = SCALAR) -> Size:
         return Size(Size(sample_shape) + self._batch_shape + self._event_shape)
 
     def _check_parameters(self) -> None:

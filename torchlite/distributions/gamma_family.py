@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
@@ -32,7 +33,7 @@ class Gamma(ExponentialFamily):
     mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
     variance = property(lambda self: self.concentration / self.rate**2)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = torch._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=tiny(value))  # gradients stay as if it had not been so small
@@ -86,7 +87,7 @@ class Exponential(ExponentialFamily):
     stddev = property(lambda self: self.rate.reciprocal())
     variance = property(lambda self: self.rate**-2)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -126,7 +127,7 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return torch._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -238,7 +239,7 @@ class FisherSnedecor(Distribution):
         df1, df2 = self.df1, self.df2.masked_fill(self.df2 <= 4, math.nan)
         return 2 * df2**2 * (df1 + df2 - 2) / (df1 * (df2 - 2) ** 2 * (df2 - 4))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).view(shape)
         below = self._gamma2.rsample(sample_shape).view(shape)

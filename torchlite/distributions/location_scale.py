@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
@@ -44,11 +45,11 @@ class Normal(_LocationScale, ExponentialFamily):
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.stddev.pow(2))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return torch.normal(self.loc.detach().expand(shape), self.scale.detach().expand(shape))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -77,7 +78,7 @@ class Laplace(_LocationScale):
     variance = property(lambda self: 2 * self.scale**2)
     stddev = property(lambda self: math.sqrt(2) * self.scale)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         u = self.loc.new_empty(self._extended_shape(sample_shape)).uniform_(epsilon(self.loc) - 1, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
@@ -104,7 +105,7 @@ class Cauchy(_LocationScale):
     mean = property(lambda self: self.loc.new_full(self._extended_shape(), math.nan))
     variance = property(lambda self: self.loc.new_full(self._extended_shape(), math.inf))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -145,7 +146,7 @@ class StudentT(_LocationScale):
         finite = self.scale**2 * df / (df - 2)
         return finite.masked_fill(df <= 2, math.inf).masked_fill(df <= 1, math.nan)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         x = standard_normal(self._extended_shape(sample_shape), self.df)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * x * torch.rsqrt(z / self.df)
@@ -185,7 +186,7 @@ class Uniform(Distribution):
     stddev = property(lambda self: (self.high - self.low) / math.sqrt(12))
     variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.low + uniform(self._extended_shape(sample_shape), self.low) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -237,7 +238,7 @@ class VonMises(Distribution):
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         """By Best's and Fisher's rejections (1979), all at once until the last is accepted."""
         shape = self._extended_shape(sample_shape)
         loc, kappa, r = [t.detach().to(float64) for t in (self.loc, self.concentration, self._proposal_r)]
@@ -281,7 +282,7 @@ class GeneralizedPareto(Distribution):
         safe = torch.where(near_zero, torch.ones_like(self.concentration), self.concentration)
         return torch.where(near_zero, exponential, of_power(safe))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -125,7 +126,7 @@ class Wishart(ExponentialFamily):
         chol = self._unbroadcasted_scale_tril @ noise
         return chol @ chol.mT
 
-    def rsample(self, sample_shape: Any = SCALAR, max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR, max_try_correction: int | None = None) -> Tensor:
         """Draws; where one is singular by rounding it is drawn again, so many times at most."""
         if max_try_correction is None:
             max_try_correction = 10
@@ -193,7 +194,7 @@ class LKJCholesky(Distribution):
         new.dim = self.dim
         new._beta = self._beta.expand((*batch_shape, self.dim))
 
-    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = torch.randn(shape, dtype=y.dtype, device=y.device).tril(-1)

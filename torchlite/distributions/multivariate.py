@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
@@ -105,7 +106,7 @@ class MultivariateNormal(_Normal):
 
     variance = property(lambda self: self._whole(self._unbroadcasted_scale_tril.pow(2).sum(-1), 1))
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         z = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + apply_to(self._unbroadcasted_scale_tril, z)
 
@@ -204,7 +205,7 @@ class LowRankMultivariateNormal(_Normal):
         a = _solve_lower(self._capacitance_tril, self._weighted)
         return self._whole(self._unbroadcasted_cov_diag.reciprocal().diag_embed() - torch.matmul(a.mT, a), 2)
 
-    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         few = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc)
         own = standard_normal(shape, self.loc)

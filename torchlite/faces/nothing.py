@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any, NoReturn
 
+from ..core.values import DeviceLike
+
 trace_log = logging.getLogger("torch.__trace")  # in which nothing is written
 
 
@@ -20,7 +22,7 @@ def version() -> int | None:
     return None
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     return 0
 
 

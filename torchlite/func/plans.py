@@ -15,7 +15,7 @@ from ..core.machine.plan import UNKNOWN, Made, Plans, filler, places, plan_steps
 from ..core.machine.recipe import Bound, Record
 from ..core.machine.view import NO_GRAD, view_of
 from ..core.native import native
-from ..core.state import State, local
+from ..core.state import Mode, State, local
 from ..core.values.errors import unheard
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Noted:
 
     everything = everywhere = True
 
-    def __init__(self, insides: Sequence[Tensor], mode: Any) -> None:
+    def __init__(self, insides: Sequence[Tensor], mode: Mode) -> None:
         self.mode = mode
         self.steps: list[tuple[Any, list[Any]]] = []
         self.held = list(insides)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import dt, strided
+from ..core.values import DeviceLike, dt, strided
 from ..core.values.layout import jagged
 from ..operations.formulas import tensors
 from ._internal import by_dimension, ops
@@ -38,7 +38,7 @@ def _jagged(components: Sequence[Tensor]) -> Tensor:
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: dt.dtype | None = None, layout: Any = None, device: Any = None,
+    tensor_list: Any, *, dtype: dt.dtype | None = None, layout: Any = None, device: DeviceLike = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A nested tensor with copies of these tensors; a leaf."""
@@ -50,7 +50,7 @@ def nested_tensor(
     return _jagged(components).requires_grad_(requires_grad)
 
 
-def as_nested_tensor(ts: Any, dtype: dt.dtype | None = None, device: Any = None, layout: Any = None) -> Tensor:
+def as_nested_tensor(ts: Any, dtype: dt.dtype | None = None, device: DeviceLike = None, layout: Any = None) -> Tensor:
     """A nested tensor of tensors, to which gradients come back."""
     layout = _check_layout(layout)
     if isinstance(ts, Tensor) and ts.is_nested:

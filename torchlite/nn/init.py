@@ -108,7 +108,7 @@ def _cumulated(x: float) -> float:
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
-def _draw_from_normal(like: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _draw_from_normal(like: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
     """Draw again what is out of bounds, until nothing is."""
     low, high = like.new_tensor(a).item(), like.new_tensor(b).item()
     found = empty_like(like).normal_(mean, std, generator=generator)
@@ -117,7 +117,7 @@ def _draw_from_normal(like: Tensor, mean: float, std: float, a: float, b: float,
     return found
 
 
-def _draw_evenly(like: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _draw_evenly(like: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
     """Draw between the bounds, and again what is less likely than another draw wants it to be."""
     peak = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
     found: Any = None

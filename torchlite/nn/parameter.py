@@ -121,7 +121,7 @@ class UninitializedTensorMixin:
         )
     ]  # fmt: skip
 
-    def materialize(self: Any, shape: Any, device: DeviceLike = None, dtype: Any = None) -> None:
+    def materialize(self: Any, shape: Any, device: DeviceLike = None, dtype: dt.dtype | None = None) -> None:
         """Become an ordinary parameter or buffer of this shape, with whatever the memory holds."""
         plain = self.data
         made = empty(shape, device=device or plain.device, dtype=dtype or plain.dtype)
@@ -170,7 +170,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: DeviceLike = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: DeviceLike = None, dtype: dt.dtype | None = None) -> Any:
         return _required(as_class(empty(0, device=device, dtype=dtype), cls), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -185,8 +185,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
     cls_to_become = Tensor
 
     def __new__(
-        cls, requires_grad: bool = False, device: DeviceLike = None, dtype: Any = None, persistent: bool = True
-    ) -> Any:
+        cls, requires_grad: bool = False, device: DeviceLike = None, dtype: dt.dtype | None = None,
+        persistent: bool = True,
+    ) -> Any:  # fmt: skip
         made = _required(as_class(empty(0, device=device, dtype=dtype), cls), requires_grad)
         made.persistent = persistent
         made._is_buffer = True

@@ -8,7 +8,7 @@ from typing import Any
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sparse_backend
 from ..core.declare import Composite, publish, publish_python
 from ..core.machine import Tensor
-from ..core.values import dt, warn_once
+from ..core.values import Backend, dt, warn_once
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
@@ -314,7 +314,7 @@ def in_layout(name: str) -> Callable[[Any], Any]:
     return keep
 
 
-def empty(laid: layout, size: Sequence[int], d: Any, backend: Any, name: str = "empty") -> Tensor:
+def empty(laid: layout, size: Sequence[int], d: Any, backend: Backend, name: str = "empty") -> Tensor:
     """A sparse tensor without values."""
     if laid is sparse_coo:
         return nothing(tuple(size), len(size), tensors.empty(0, dtype=d, device=backend.device))
@@ -369,7 +369,7 @@ in_layout("full")(_ones)
 
 
 @in_layout("zeros_like")
-def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of zeros: of coordinates, without values; of a compressed layout, with zeros where `t` has values."""
     values = tensors.empty(0, dtype=d, device=backend.device)
     if laid is sparse_coo and is_sparse(t):

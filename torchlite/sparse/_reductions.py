@@ -90,7 +90,7 @@ _sparse_sum = OfTensors(
 )  # fmt: skip
 
 
-def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def sum(input: Tensor, dim: Any = None, dtype: dt.dtype | None = None) -> Tensor:
     """The sum of a sparse tensor, over some dimensions or all."""
     input = input if dtype is None else input.to(dtype)
     if dim is None:
@@ -183,11 +183,11 @@ def _publish_softmax(name: str, log: bool) -> Any:
 _FORWARD = {log: _publish_softmax(name, log) for log, name in ((False, "softmax"), (True, "log_softmax"))}
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: dt.dtype | None = None) -> Tensor:
     """Softmax along a dimension, over the values that there are."""
     return _FORWARD[False].apply(input if dtype is None else input.to(dtype), dim, False)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: dt.dtype | None = None) -> Tensor:
     """The logarithm of softmax along a dimension, over the values that there are."""
     return _FORWARD[True].apply(input if dtype is None else input.to(dtype), dim, False)

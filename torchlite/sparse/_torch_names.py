@@ -7,6 +7,7 @@ from typing import Any
 from ..backends.sparse import layout_name
 from ..core.declare import Composite, describe, publish, publish_python, published
 from ..core.machine import Tensor
+from ..core.values import dt
 from ..core.values.errors import missing_kernel_of
 from ..operations.formulas import tensors
 from ._family import is_compressed, is_coo
@@ -47,7 +48,7 @@ for _name in _PARTS:
     _publish_copy(_name)
 
 
-def _norm(self: Tensor, p: Any = 2, dim: Any = (), keepdim: bool = False, dtype: Any = None) -> Tensor:
+def _norm(self: Tensor, p: Any = 2, dim: Any = (), keepdim: bool = False, dtype: dt.dtype | None = None) -> Tensor:
     if not (is_coo(self) or is_compressed(self)):
         raise missing_kernel_of("native_norm" if dim == () else "native_norm.ScalarOpt_dim_dtype", self.backend.real)
     return tensors.norm(self, 2 if p is None else p, dim or None, keepdim, dtype=dtype)

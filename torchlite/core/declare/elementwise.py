@@ -16,7 +16,7 @@ from ..machine.saved import Hooked
 from ..machine.tensor import Tensor
 from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
-from ..state import local
+from ..state import State, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides
 from .op import Op
 from .op_node import OpNode
@@ -223,7 +223,7 @@ class Elementwise(Op):
                     arguments[i] = backend.cast(array, wide.numpy)
         return arguments
 
-    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+    def run(self, state: State, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         try:
             return self.arranged(state.quiet(kernel, *arguments), values)
         except ValueError:

@@ -12,7 +12,7 @@ from ..machine.tangent import hold
 from ..machine.tensor_base import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, overlaps, warn_of_overlap, write
-from ..state import local, silent
+from ..state import Mode, State, local, silent
 from ..values import dt
 from .recording import Recording
 
@@ -150,7 +150,7 @@ class InPlace(Recording):
             return None
         bound, several = filler(values, at, len(tensors)), len(tensors) > 1
 
-        def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
+        def run(state: State, mode: Mode, tensors: list[Tensor]) -> Tensor:
             target, values = tensors[0], bound(tensors)
             if mode.grad and any([t.edge is not None for t in tensors]):
                 return self.apply_in_place(values)

@@ -24,7 +24,7 @@ from ..machine.plan import planned
 from ..machine.rare import RARE, rare_arguments
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
-from ..state import local
+from ..state import Mode, State, local
 from ..values import Array, Backend, dt, out_of_memory
 from .public_forms import PublicForms
 
@@ -71,7 +71,7 @@ class Op(PublicForms):
         state = local.state
         return self.run_generally(state, state.mode, values)
 
-    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
         """Check, lift, compute, wrap, record."""
         if mode.autocast is not None:
             values = mode.autocast.cast(self.signature.name, values)
@@ -112,7 +112,7 @@ class Op(PublicForms):
             results = self.finish(results, values)
         return results if self.returns is None else self.returns(results)
 
-    def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Backend) -> Any:
+    def asked(self, state: State, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Backend) -> Any:
         """The results from what the mode asks to run kernels, which may have them already."""
 
         def compute() -> Any:
@@ -121,7 +121,7 @@ class Op(PublicForms):
         made = state.mode.kernels(self, values, compute)
         return tuple(made) if isinstance(made, (tuple, list)) else made
 
-    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+    def run(self, state: State, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         return self.arranged(state.quiet(kernel, *arguments), values)
 
     def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:

@@ -10,7 +10,8 @@ from ..machine.node import UNVERSIONED
 from ..machine.plan import plan_view
 from ..machine.tensor import Tensor
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, resolve, view_of
-from ..values import out_of_memory
+from ..state import Mode, State
+from ..values import Backend, out_of_memory
 from .op import Op
 
 
@@ -40,7 +41,7 @@ class ViewOp(Op):
         t.edge = None  # it was made where nothing is recorded
         return t
 
-    def shown(self, backend: Any, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
+    def shown(self, backend: Backend, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
         """What the kernel shows of an array, and whether it is a list."""
         kernel = self.kernels.get(backend) or self.find_kernel(backend)
         try:
@@ -51,7 +52,7 @@ class ViewOp(Op):
             return tuple([self.wrap_results(array, None, backend) for array in made]), True
         return (self.wrap_results(made, None, backend),), False
 
-    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
         """Show, and give the view its history."""
         source: Tensor = values[0]
         if state.adopted:

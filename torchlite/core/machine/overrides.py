@@ -174,7 +174,7 @@ class TorchFunctionMode(Switch):
         return cls(*args, **kwargs)
 
 
-def push_mode(mode: Any) -> None:
+def push_mode(mode: Mode) -> None:
     state = local.state
     state.mode = state.mode.but(functions=(*state.mode.functions, mode))
 

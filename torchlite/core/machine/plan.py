@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..native import native
-from ..state import local
+from ..state import Mode, State, local
 from ..values import CPU, Backend, Size, memory_format
 from ..values.device import device
 from ..values.dtype import dtype
@@ -182,7 +182,7 @@ def plan_op(
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
 
-    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         nonlocal arranging
         arguments = template.copy()
         for at, which in singles:
@@ -324,7 +324,7 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
         places = tuple([(at, number) for at, number in enumerate(numbers) if number is not None])
         done.append((getattr(op, "applied", op), tuple(template), places, *which))
 
-    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         there: list[Any] = list(tensors)
         for apply, template, places, *which in done:
             arguments = list(template)
@@ -370,7 +370,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
     def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         return (*tensors, *tail)
 
-    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
+    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Tensor:
         source = tensors[0]
         edge = source.edge
         if checks:
@@ -420,7 +420,7 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
         state = local.state
         return op.run_generally(state, state.mode, (source, *tail))
 
-    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         source = tensors[0]
         if op.check is not None:
             op.check(source, *tail)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...absent import placeholders
 from ...core.machine import Tensor, functions
 from ...core.values.pickling import bear_name
+from ...distributed.process_group import Group
 from ..collectives import all_gather
 from ..world import _get_default_group
 
@@ -34,13 +35,13 @@ class Shard(NamedTuple):
 class ShardedTensor:
     """A tensor cut along its first dimension; process n has the n-th piece, if there are so many."""
 
-    def __init__(self, local_shards: list[Shard], size: Any, process_group: Any = None, dtype: Any = None) -> None:
+    def __init__(self, local_shards: list[Shard], size: Any, process_group: Group = None, dtype: Any = None) -> None:
         self.dtype = local_shards[0].tensor.dtype if local_shards else dtype
         self._shards, self._size = list(local_shards), functions["empty"](tuple(size), device="meta").shape
         self._group = process_group or _get_default_group()
 
     @classmethod
-    def chunk_of(cls, whole: Tensor, process_group: Any = None) -> ShardedTensor:
+    def chunk_of(cls, whole: Tensor, process_group: Group = None) -> ShardedTensor:
         """This process's piece of a tensor."""
         group = process_group or _get_default_group()
         rows, start, stop = _rows(whole.shape, group)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
+from ...distributed.process_group import Group
 from .api import together
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader
@@ -24,7 +25,7 @@ def load(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_reader: StorageReader | None = None,
     planner: LoadPlanner | None = None,
-    process_group: Any = None,
+    process_group: Group = None,
     no_dist: bool = False,
 ) -> None:
     """Load a checkpoint into the tensors of a state, in place, and objects into its dicts. All processes call this."""
@@ -56,14 +57,14 @@ def _load(state: dict[str, Any], reader: StorageReader, group: Any, planner: Loa
 
 
 def _load_state_dict(
-    state_dict: dict[str, Any], storage_reader: StorageReader, process_group: Any = None, coordinator_rank: int = 0,
+    state_dict: dict[str, Any], storage_reader: StorageReader, process_group: Group = None, coordinator_rank: int = 0,
     no_dist: bool = False, planner: LoadPlanner | None = None,
 ) -> None:  # fmt: skip
     _load(state_dict, storage_reader, group_for(process_group, no_dist, "load"), planner)
 
 
 def load_state_dict(
-    state_dict: dict[str, Any], storage_reader: StorageReader, process_group: Any = None, coordinator_rank: int = 0,
+    state_dict: dict[str, Any], storage_reader: StorageReader, process_group: Group = None, coordinator_rank: int = 0,
     no_dist: bool = False, planner: LoadPlanner | None = None,
 ) -> None:  # fmt: skip
     """`load`, as it was called before: objects with a state of their own are not asked for it."""

@@ -11,6 +11,7 @@ from typing import Any
 from ...core.machine import Tensor
 from ...core.values import warn
 from ...core.values.pickling import bear_name
+from ...distributed.process_group import Group
 from ...utils._pytree import tree_map
 from ..objects import broadcast_object_list
 from ..world import _get_default_group, is_initialized, new_group
@@ -80,7 +81,7 @@ def save(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_writer: StorageWriter | None = None,
     planner: SavePlanner | None = None,
-    process_group: Any = None,
+    process_group: Group = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
@@ -120,7 +121,7 @@ def async_save(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_writer: StorageWriter | None = None,
     planner: SavePlanner | None = None,
-    process_group: Any = None,
+    process_group: Group = None,
     async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
     async_stager: Any = None,
     no_dist: bool = False,
@@ -143,7 +144,7 @@ def _kept(value: Any) -> Any:
 
 
 def save_state_dict(
-    state_dict: dict[str, Any], storage_writer: StorageWriter, process_group: Any = None, coordinator_rank: int = 0,
+    state_dict: dict[str, Any], storage_writer: StorageWriter, process_group: Group = None, coordinator_rank: int = 0,
     no_dist: bool = False, planner: SavePlanner | None = None,
 ) -> Metadata:  # fmt: skip
     """`save`, as it was called before: objects with a state of their own are not asked for it."""

@@ -12,6 +12,7 @@ from ...autograd.graph import saved_tensors_hooks
 from ...autograd.variable import Variable
 from ...core.machine import Tensor
 from ...core.state import local as thread
+from ...core.values import DeviceLike
 from ...nn.modules.module import Module
 from ..collectives import all_gather_single, all_reduce, reduce_scatter_single
 from ..reduction import ReduceOp
@@ -117,7 +118,7 @@ class Handle:
     pieces: Sequence[Tensor]  # what this process has of the parameters, as programs see it
 
     def __init__(
-        self, group: Any, replicas: Any, param_dtype: Any, reduce_dtype: Any, frees: bool, device: Any = None
+        self, group: Any, replicas: Any, param_dtype: Any, reduce_dtype: Any, frees: bool, device: DeviceLike = None
     ) -> None:
         self.group, self.replicas, self.device = group, replicas, device
         self.param_dtype, self.reduce_dtype = param_dtype, reduce_dtype

@@ -11,6 +11,7 @@ from typing_extensions import deprecated
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
 from ...core.values import warn
+from ...distributed.process_group import Group
 from .. import collectives as plain
 from ..reduction import ReduceOp
 from ..world import get_rank, get_world_size, group
@@ -167,36 +168,36 @@ def _moved_to(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_moved_to("broadcast")
-def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+def broadcast(tensor: Tensor, src: int, group: Group = None) -> Tensor:
     """What `src` has; its gradient there is the sum of all processes'."""
     return _Broadcast.apply(src, group, tensor)
 
 
-def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+def gather(tensor: Tensor, dst: int = 0, group: Group = None) -> tuple[Tensor, ...]:
     """The tensors of all processes, at `dst`; zeros elsewhere."""
     return _Gather.apply(dst, group, tensor)
 
 
-def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group = None) -> Tensor:
     """One of the tensors that `src` has."""
     return _Scatter.apply(src, group, *tensors)
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Tensor:
     """What the tensors of all processes come to, at `dst`; elsewhere the own one."""
     return _Reduce.apply(dst, op, group, tensor)
 
 
 @_moved_to("reduce_scatter_single")
 def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None
 ) -> Tensor:
     """What the tensors for this process in the lists of all come to; `output` says how large it is."""
     return _ReduceScatter.apply(op, group, *input_list)
 
 
 @_moved_to("all_gather_single")
-def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+def all_gather(tensor: Tensor, group: Group = None) -> tuple[Tensor, ...]:
     """The tensors of all processes."""
     return _AllGather.apply(group, tensor)
 
@@ -206,13 +207,13 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     "`torch.distributed.all_gather_single` instead.",
     category=FutureWarning,
 )
-def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Group = None) -> Tensor:
     """The tensors of all processes, one behind the other."""
     return functions["cat"](list(_AllGather.apply(group, input_tensor))).reshape(output_tensor.shape)
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Group = None
 ) -> tuple[Tensor, ...]:
     """One tensor from each process; the first list says how large they are."""
     return _AllToAll.apply(group, [tensor.shape for tensor in output_tensor_list], *input_tensor_list)
@@ -221,13 +222,13 @@ def all_to_all(
 @_moved_to("all_to_all_single")
 def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None, group: Any = None,
+    input_split_sizes: Sequence[int] | None = None, group: Group = None,
 ) -> Tensor:  # fmt: skip
     """Some rows from each process; `output` says how large the result is."""
     return _AllToAllSingle.apply(group, output.shape, output_split_sizes, input_split_sizes, input)
 
 
 @_moved_to("all_reduce")
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Group = None) -> Tensor:
     """What the tensors of all processes come to."""
     return _AllReduce.apply(op, group, tensor)

@@ -8,6 +8,7 @@ from typing import Any
 from ...autograd.grad_mode import enable_grad
 from ...core.machine import Tensor
 from ...core.values.pickling import bear_name
+from ...distributed.process_group import Group
 from ...optim.optimizer import Optimizer
 from ...queries import typename
 from ..algorithms.join import Join, Joinable, JoinHook
@@ -37,7 +38,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self,
         params: Any,
         optimizer_class: type[Optimizer],
-        process_group: Any = None,
+        process_group: Group = None,
         parameters_as_bucket_view: bool = False,
         overlap_with_ddp: bool = False,
         **defaults: Any,

@@ -10,6 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
 from ...core.machine.overrides import _disabled_torch_function_impl
+from ...core.values import dt
 from ...core.values.pickling import bear_name
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -323,7 +324,7 @@ def distribute_module(
 
 def _factory(name: str) -> Callable[..., DTensor]:
     def make(
-        *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+        *size: Any, dtype: dt.dtype | None = None, layout: Any = None, requires_grad: bool = False,
         device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
     ) -> DTensor:  # fmt: skip
         shape, *rest = (size[0], *size[1:]) if name == "full" or not isinstance(size[0], int) else (size,)

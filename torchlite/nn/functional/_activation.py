@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.machine import Tensor, functions, overridable
-from ...core.values import contiguous_format, warn
+from ...core.values import contiguous_format, dt, warn
 from ...operations.pointwise import activations as ops
 from ...operations.pointwise import rectifiers as leaky
 from ...operations.pointwise.activations import gelu, softplus, softshrink
@@ -139,7 +139,7 @@ def _get_softmax_dim(name: str, ndim: int) -> int:
 
 
 @overridable
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None) -> Tensor:
     """Positive numbers along `dim`, with sum one, that grow with the input exponentially."""
     if dim is None:
         dim = _get_softmax_dim("softmax", input.dim())
@@ -147,7 +147,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 @overridable
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None) -> Tensor:
     """The `softmax` of `-input`."""
     if dim is None:
         dim = _get_softmax_dim("softmin", input.dim())
@@ -155,7 +155,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 @overridable
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None) -> Tensor:
     """The logarithm of `softmax`."""
     if dim is None:
         dim = _get_softmax_dim("log_softmax", input.dim())

@@ -6,7 +6,7 @@ from dataclasses import InitVar
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import DeviceLike, warn
+from ...core.values import DeviceLike, dt, warn
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init as _init
@@ -117,7 +117,7 @@ class PReLU(Module):
     num_parameters: int = 1
     init: float = 0.25
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(self, device: DeviceLike, dtype: Any) -> None:
         self.weight = Parameter(empty(self.num_parameters, device=device, dtype=dtype))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -43,7 +43,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         div_value: float = 4.0,
         head_bias: bool = False,
         device: DeviceLike = None,
-        dtype: Any = None,
+        dtype: dt.dtype | None = None,
     ) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()

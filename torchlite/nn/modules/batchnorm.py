@@ -35,7 +35,7 @@ class _NormBase(Spatial):
     affine: bool = True
     track_running_stats: bool = True
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     _: KW_ONLY
     bias: Wanted = wanted(default=True)
 
@@ -122,7 +122,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         affine: bool = True,
         track_running_stats: bool = True,
         device: DeviceLike = None,
-        dtype: Any = None,
+        dtype: dt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -8,7 +8,7 @@ from dataclasses import InitVar
 from typing import Any, ClassVar
 
 from ...core.machine import Tensor
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -47,7 +47,7 @@ class _ConvNd(Spatial):
     bias: Wanted
     padding_mode: str
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     weight: Tensor = made()
 
     def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
@@ -123,7 +123,7 @@ class _Conv(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0,
         dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
-        dtype: Any = None,
+        dtype: dt.dtype | None = None,
     ) -> None:  # fmt: skip
         n = self.dims
         super().__init__(
@@ -161,7 +161,7 @@ class _ConvTransposeNd(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0,
         output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros",
-        device: DeviceLike = None, dtype: Any = None,
+        device: DeviceLike = None, dtype: dt.dtype | None = None,
     ) -> None:  # fmt: skip
         n = self.dims
         if padding_mode != "zeros":
@@ -272,7 +272,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
         self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0, dilation: Ints = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None, dtype: Any = None,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
+        dtype: dt.dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
@@ -282,7 +283,7 @@ class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
         self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0,
         groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros", device: DeviceLike = None,
-        dtype: Any = None,
+        dtype: dt.dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype

@@ -9,7 +9,7 @@ A class lists its arguments as a dataclass does, and how it is made, kept and sh
         eps: float = 1e-5
         affine: bool = True
         device: InitVar[Any] = None
-        dtype: InitVar[Any] = None
+        dtype: InitVar[dt.dtype | None] = None
         _: KW_ONLY
         bias: Wanted = wanted(default=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -38,7 +38,7 @@ class Linear(Module):
     out_features: int
     bias: Wanted = wanted(default=True)
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     weight: Tensor = made()
 
     def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
@@ -72,7 +72,7 @@ class Bilinear(Module):
     out_features: int
     bias: Wanted = wanted(default=True)
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     weight: Tensor = made()
 
     def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
@@ -101,7 +101,9 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: UninitializedParameter
     bias: Any
 
-    def __init__(self, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: Any = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: dt.dtype | None = None
+    ) -> None:
         super().__init__(0, 0, False)  # no weights are drawn yet
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import deprecated
 
 from ...core.machine import Tensor
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -206,7 +206,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     out_features: tuple[int, ...] = ()
     bias: InitVar[bool] = False
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     ignore_index: int | None = None
     label_smoothing: float = 0.0
     options: Any = None

@@ -6,7 +6,7 @@ from dataclasses import InitVar
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from ...core.values.pickling import bear_name
 from .. import functional as F
 from .. import init
@@ -37,7 +37,7 @@ class MultiheadAttention(Module):
     vdim: int | None = None
     batch_first: bool = False
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     bias_k: Tensor | None = made()
     bias_v: Tensor | None = made()
 

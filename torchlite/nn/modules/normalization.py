@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, InitVar
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -85,7 +85,7 @@ class GroupNorm(Module):
     eps: float = 1e-5
     affine: bool = True
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     _: KW_ONLY
     bias: Wanted = wanted(default=True)
 
@@ -112,7 +112,7 @@ class RMSNorm(Module):
     eps: float | None = None
     elementwise_affine: bool = True
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(self, device: DeviceLike, dtype: Any) -> None:
         self.normalized_shape = shape = _shape(self.normalized_shape)

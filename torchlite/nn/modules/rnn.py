@@ -12,7 +12,7 @@ from typing import Any
 from typing_extensions import deprecated
 
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike, warn
+from ...core.values import DeviceLike, dt, warn
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -84,7 +84,7 @@ class RNNBase(Module):
     bidirectional: bool = False
     proj_size: int = 0
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(self, device: DeviceLike, dtype: Any) -> None:
         dropout, self.dropout = self.dropout, float(self.dropout)
@@ -375,7 +375,7 @@ class RNNCellBase(Module):
     bias: bool
     num_chunks: InitVar[int]
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
     weight_ih: Tensor = made()
     weight_hh: Tensor = made()
 

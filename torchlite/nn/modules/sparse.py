@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
-from ...core.values import DeviceLike
+from ...core.values import DeviceLike, dt
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -88,7 +88,7 @@ class Embedding(_Table):
     _weight: InitVar[Tensor | None] = None
     _freeze: InitVar[bool] = False
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(self, _weight: Tensor | None, _freeze: bool, device: DeviceLike, dtype: Any) -> None:
         self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "Padding_idx")
@@ -132,7 +132,7 @@ class EmbeddingBag(_Table):
     include_last_offset: bool = False
     padding_idx: int | None = None
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(self, _weight: Tensor | None, device: DeviceLike, dtype: Any) -> None:
         self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "padding_idx")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ...core.machine import Tensor, functions
 from ...core.state import local
-from ...core.values import DeviceLike, warn
+from ...core.values import DeviceLike, dt, warn
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_
@@ -33,7 +33,7 @@ Activation = str | Callable[[Any], Any]
 # ---- masks
 
 
-def _generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: Any = None) -> Tensor:
+def _generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: dt.dtype | None = None) -> Tensor:
     """Minus infinity above the diagonal: what comes later is not looked at."""
     return functions["full"]((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
 
@@ -84,13 +84,13 @@ class _Layer(Module):
     norm_first: bool = False
     bias: InitVar[bool] = True
     device: InitVar[DeviceLike] = None
-    dtype: InitVar[Any] = None
+    dtype: InitVar[dt.dtype | None] = None
 
     def complete(
         self, d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: Activation,
         layer_norm_eps: float, batch_first: bool, bias: bool, device: DeviceLike, dtype: Any,
     ) -> None:  # fmt: skip
-        made = {"bias": bias, "device": device, "dtype": dtype}
+        made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         for name in self._attentions:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made))
         self.linear1 = Linear(d_model, dim_feedforward, **made)
@@ -355,9 +355,9 @@ class Transformer(Module):
         norm_first: bool = False,
         bias: bool = True,
         device: DeviceLike = None,
-        dtype: Any = None,
+        dtype: dt.dtype | None = None,
     ) -> None:
-        made = {"bias": bias, "device": device, "dtype": dtype}
+        made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
         super().__init__()
 
@@ -414,7 +414,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: dt.dtype | None = None) -> Tensor:
         """The mask by which no element looks at later ones: minus infinity above the diagonal."""
         return _generate_square_subsequent_mask(sz, device=device, dtype=dtype)
 

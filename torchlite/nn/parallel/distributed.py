@@ -14,6 +14,7 @@ from ...core.values.pickling import bear_name
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket
 from ...distributed.collectives import all_reduce
+from ...distributed.process_group import Group
 from ...distributed.reducer import Reducer
 from ...distributed.utils import _AT_ONCE, _sync_module_states, _sync_params_and_buffers
 from ...distributed.utils import _verify_param_shape_across_processes as _check_the_same
@@ -48,7 +49,7 @@ class DistributedDataParallel(Module, Joinable):
         dim: int = 0,
         broadcast_buffers: bool | None = None,
         init_sync: bool = True,
-        process_group: Any = None,
+        process_group: Group = None,
         bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
         check_reduction: bool = False,

@@ -14,7 +14,18 @@ import numpy as np
 
 from ...backends.base import get_backend
 from ...core.declare import Op, Signature, describe, function, publish, signatures_of
-from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, kernel_alone, overridable, wrap
+from ...core.machine import (
+    FILLING,
+    Counter,
+    Generator,
+    Tensor,
+    bump,
+    default_generator,
+    drawn,
+    kernel_alone,
+    overridable,
+    wrap,
+)
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import CPU, Backend, contiguous_strides, dt
@@ -24,7 +35,7 @@ from .factories import like, uninitialized
 from .factory import factory
 
 
-def stream_of(generator: Any, backend: Backend) -> MT19937Stream:
+def stream_of(generator: Generator | None, backend: Backend) -> MT19937Stream:
     """The stream to draw from."""
     if generator is None:
         return default_generator(backend.device).stream
@@ -290,25 +301,25 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
 
 
 @factory("rand(int[] size, *, Generator? generator=None)", draw=(_uniform, 0.0, 1.0))
-def rand(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
+def rand(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("randn(int[] size, *, Generator? generator=None)", draw=(_normals, 0.0, 1.0))
-def randn(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
+def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
-def rand_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
+def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
     return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
 @factory("randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
-def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
+def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
     return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
@@ -320,7 +331,7 @@ def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
 
 
 @factory("randint(int low, int high, int[] size, *, Generator? generator=None)", function=False)
-def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
+def _randint_between(low: int, high: int, size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
 
@@ -338,7 +349,7 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
     function=False, method=False,
 )
 def _randint_like_between(
-    self: Tensor, low: int, high: int, generator: Any, format_: Any, d: Any, backend: Backend
+    self: Tensor, low: int, high: int, generator: Generator | None, format_: Any, d: Any, backend: Backend
 ) -> Any:
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
 
@@ -356,7 +367,7 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @factory("randperm(int n, *, Generator? generator=None)")
-def randperm(n: int, generator: Any, d: Any, backend: Backend) -> Tensor:
+def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
 

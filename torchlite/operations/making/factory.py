@@ -23,7 +23,7 @@ from ...core.machine import (
 )
 from ...core.native import native
 from ...core.state import local
-from ...core.values import CPU, dt, get_default_device, out_of_memory, strided, warn
+from ...core.values import CPU, Backend, dt, get_default_device, out_of_memory, strided, warn
 from ...core.values.errors import tell_of_half_complex
 from ...core.values.layout import COMPRESSED
 
@@ -197,7 +197,7 @@ class Factory:
         """The layout that a call asks for."""
         return laid or (own[0].backend.layout if self.like else strided)
 
-    def of_layout(self, laid: Any, own: Sequence[Any], d: Any, backend: Any) -> Tensor:
+    def of_layout(self, laid: Any, own: Sequence[Any], d: Any, backend: Backend) -> Tensor:
         """A tensor of a sparse layout, for those who know how to make one."""
         make = IN_LAYOUTS.get(self.name)
         if make is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.declare import Elementwise, publish
-from ...core.machine import NOT_IMPLEMENTED, Tensor
+from ...core.machine import NOT_IMPLEMENTED, Generator, Tensor
 from ...core.values import Backend
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
@@ -33,7 +33,7 @@ _share_shift = Elementwise(
 )  # fmt: skip
 
 
-def _dirichlet(backend: Backend, alpha: Any, generator: Any) -> Any:
+def _dirichlet(backend: Backend, alpha: Any, generator: Generator | None) -> Any:
     def draw() -> Any:
         return stream_of(generator, backend).dirichlet(backend.to_host(alpha))
 

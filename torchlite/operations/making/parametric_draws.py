@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.declare import OnBackend, Op, describe, function, publish, publish_python, signatures_of
-from ...core.machine import NOT_IMPLEMENTED, RANDOM, Tensor, drawn, into, public
+from ...core.machine import NOT_IMPLEMENTED, RANDOM, Generator, Tensor, drawn, into, public
 from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
 from ..vocabulary import undifferentiable, zero_gradient
@@ -60,7 +60,7 @@ def sampler(schema: str, draw: Callable[..., np.ndarray], vjp: Any, **words: Any
 def _into_any(op: Op, out: Any, values: Sequence[Any]) -> Any:
     """`out=` may be of any dtype, and is resized without a warning."""
 
-    def draw(p: Tensor, generator: Any) -> Tensor:
+    def draw(p: Tensor, generator: Generator | None) -> Tensor:
         return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
 
     out._resize_output_(values[0].array.shape, out.device)
@@ -96,7 +96,9 @@ publish(poisson, method=False)
 publish(binomial, method=False)
 
 
-def _multinomial(backend: Backend, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+def _multinomial(
+    backend: Backend, weights: Any, num_samples: int, replacement: bool, generator: Generator | None
+) -> Any:
     def draw() -> np.ndarray:
         rows = backend.to_host(weights)  # drawn for in the order in which they lie in memory
         rows = rows if rows.ndim == 2 else rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
@@ -110,7 +112,7 @@ _indices = FromParameters(
 )
 
 
-def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Generator | None) -> Tensor:
     """Indices drawn with the weights that each row gives."""
     if self.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -132,7 +134,7 @@ publish_python(
 )
 
 
-def _check_deviation(mean: Any, std: Any, generator: Any) -> None:
+def _check_deviation(mean: Any, std: Any, generator: Generator | None) -> None:
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
             raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -140,7 +142,7 @@ def _check_deviation(mean: Any, std: Any, generator: Any) -> None:
             raise RuntimeError("normal expects all elements of std >= 0.0")
 
 
-def _normal_around(backend: Backend, mean: Any, std: Any, generator: Any) -> Any:
+def _normal_around(backend: Backend, mean: Any, std: Any, generator: Generator | None) -> Any:
     given = [v for v in (mean, std) if isinstance(v, backend.Array)]
     d = given[0].dtype
     drawn = uninitialized(broadcast_shapes(*[v.shape for v in given]), dt.of_numpy(d), backend)
@@ -180,7 +182,7 @@ _each_normal = publish(
 
 
 @factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", function=False)
-def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
+def _sized_normal(mean: float, std: float, size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     return normal_.fresh(size, _floating(d), backend, mean, std, generator)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.declare import Elementwise, LaidOp, contiguous, publish, published
-from ...core.machine import RANDOM, Tensor
+from ...core.machine import RANDOM, Generator, Tensor
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
 from ..gradient_kernels import by_kernel
@@ -121,7 +121,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
 # ---- a share that is drawn
 
 
-def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any) -> Any:
+def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Generator | None) -> Any:
     """A number between `lower` and `upper` where the operand is not positive, else 1; drawn row by row."""
     low, high = [float(x.dtype.type(bound)) for bound in (lower, upper)]
     stream = stream_of(generator, backend)
@@ -187,7 +187,7 @@ _with_noise_in_place = Elementwise(
 )  # fmt: skip
 
 
-def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
+def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generator: Generator | None) -> Tensor:
     if any([level.elements is not None for level in local.state.levels]):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     if not lower <= upper:
@@ -203,7 +203,7 @@ _BOUNDS = "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, boo
 
 
 @published(f"rrelu({_BOUNDS}, Generator? generator=None)", method=False)
-def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
+def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: Generator | None) -> Tensor:
     """What is below zero times a number drawn for it, or outside `training` the mean of those."""
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
@@ -213,7 +213,7 @@ def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: A
 
 
 @published(f"rrelu_({_BOUNDS}, Generator? generator=None)", method=False)
-def rrelu_in_place(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
+def rrelu_in_place(self: Tensor, lower: float, upper: float, training: bool, generator: Generator | None) -> Tensor:
     """`rrelu`, into its operand."""
     noise = _noise_for(self, lower, upper, training, generator)
     return _with_noise_in_place.apply_in_place([self, noise, lower, upper, training])

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from ...core.machine import Generator
 from ...core.values import reduce_ex, warn
 from ...core.values.pickling import bear_name
 from ._utils.collate import default_collate, default_convert
@@ -93,7 +94,7 @@ class DataLoader(Generic[_T_co]):
         timeout: float = 0,
         worker_init_fn: Callable[[int], Any] | None = None,
         multiprocessing_context: Any = None,
-        generator: Any = None,
+        generator: Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,

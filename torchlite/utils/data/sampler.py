@@ -51,8 +51,9 @@ class RandomSampler(Sampler[int]):
     replacement: bool
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
-    ) -> None:
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:  # fmt: skip
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -84,7 +85,7 @@ class RandomSampler(Sampler[int]):
         return self.num_samples
 
 
-def drawn_seed(generator: Any = None) -> int:
+def drawn_seed(generator: Generator | None = None) -> int:
     """A seed from a random stream."""
     return int(empty((), dtype=dt.int64).random_(generator=generator).item())
 
@@ -94,7 +95,7 @@ class SubsetRandomSampler(Sampler[int]):
 
     indices: Sequence[int]
 
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -114,7 +115,7 @@ class WeightedRandomSampler(Sampler[int]):
     replacement: bool
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         if not _is_positive_int(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
