@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 from pathlib import Path
 
 import torchlite
@@ -45,3 +46,11 @@ def test_files_and_functions_can_be_read_at_a_sitting():
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 assert node.end_lineno - node.lineno < 60, (module, node.name)
+
+
+def test_files_that_are_named_are_there():
+    house = ROOT.parent
+    there = [f"/{path.relative_to(house).as_posix()}" for path in house.glob("[!.]*/**/*.py")]
+    folders = {path.rpartition("/")[0] + "/" for path in there}
+    for named in re.findall(r"`([\w/]+(?:/|\.py))`", (house / "docs" / "architecture.md").read_text()):
+        assert any(path.endswith(f"/{named}") for path in (folders if named.endswith("/") else there)), named
