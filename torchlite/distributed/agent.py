@@ -147,4 +147,4 @@ def launch_agent(
 
 
 for _public in (LaunchConfig, elastic_launch, launch_agent):
-    bear_name(_public, "torch.distributed.launcher.api")  # type: ignore[arg-type]
+    bear_name(_public, "torch.distributed.launcher.api")

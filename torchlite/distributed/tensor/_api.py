@@ -337,7 +337,7 @@ def _factory(name: str) -> Callable[..., DTensor]:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"As `torch.{name}`, over a mesh."
-    bear_name(make, "torch.distributed.tensor")  # type: ignore[arg-type]
+    bear_name(make, "torch.distributed.tensor")
     return make
 
 
