@@ -363,6 +363,11 @@ def _padding_of(name: str, input: Tensor, weight: Tensor, stride: Ints, dilation
         return input, (0,) * dims
     if name != "same":
         raise RuntimeError(f"Invalid padding string: '{name}'")
+    if input.dim() != weight.dim():
+        raise RuntimeError(
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but "
+            f"got {input.dim()}-dimensional input of size {list(input.shape)} instead"
+        )
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(weight.array.shape[2:], _expanded("dilation", dilation, dims), strict=True)]

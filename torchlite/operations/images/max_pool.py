@@ -118,10 +118,7 @@ def check_dtype(name: str, self: Tensor, dtypes: Any = REAL) -> None:
         raise errors.not_implemented_for(name, self.dtype)
 
 
-def _check_2d(self: Tensor) -> None:
-    shape = self.array.shape
-    if len(shape) not in (3, 4):
-        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+def _check_2d(shape: Ints) -> None:
     check_not_empty(shape, 3)
 
 
@@ -134,16 +131,12 @@ def check_not_empty(shape: Ints, image: int) -> None:
         )
 
 
-def _check_3d(self: Tensor) -> None:
-    shape = self.array.shape
-    if len(shape) not in (4, 5):
-        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    for d in range(len(shape) - 4, len(shape)):
-        if not shape[d]:
-            raise RuntimeError(
-                "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive "
-                f"length, but input has a shape of {list(shape)} and non-batch dimension {d} has length zero!"
-            )
+def _check_3d(shape: Ints) -> None:
+    if 0 in shape[len(shape) - 4 :]:  # whichever it is, PyTorch names the first
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive "
+            f"length, but input has a shape of {list(shape)} and non-batch dimension 0 has length zero!"
+        )
 
 
 def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool, with_places: bool) -> None:
@@ -192,9 +185,11 @@ def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) ->
     def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
         """The largest value of every window."""
         window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
-        check(self)
         shape = self.array.shape
+        if len(shape) not in (dims + 1, dims + 2):
+            raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
         count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
+        check(shape)
         check_count(shape[len(shape) - dims - 1 :], count)
         check_dtype(name, self)
         run = op if places is None or local.state.mode.seer is None else places

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.declare import Op, describe, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.machine.registry import registry
-from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
+from ...core.values import Array, Namespace, dt, type_text
 from ...kernels.summing import widened
 from ..formulas import tensors
 from .writing import check_range, combine
@@ -152,7 +152,11 @@ def _check_bag(
     for index in (indices, offsets):
         _check_indices("indices", index, "embedding_bag")
     if weight.dtype not in dt.FLOATS:
-        raise not_implemented_for("embedding_bag", weight.dtype)
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got {type_text(weight.dtype, weight.device)} instead (while checking arguments for "
+            "embedding_bag)"
+        )
     if per_sample is not None and per_sample.dtype is not weight.dtype:
         one, other = [type_text(t.dtype, t.device) for t in (weight, per_sample)]
         raise RuntimeError(

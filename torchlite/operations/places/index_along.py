@@ -311,6 +311,8 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
             raise not_implemented_for("index_func_", self.dtype)
         if self.dtype.is_complex and reduce in ("amax", "amin"):  # slices are reduced by other ops
             raise not_implemented_for("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
+        if self.dtype is dt.bool_ and reduce == "mean":
+            raise not_implemented_for("div_floor_cpu", self.dtype)
 
 
 def _index_reduce(
@@ -341,6 +343,7 @@ index_reduce = Writing(
     _index_reduce,
     _index_reduce_backward,
     constant=("index",),
+    complex_gradients=False,
     check=_check_reduce,
     batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import describe, publish_as
+from ...core.declare import Signature, describe, publish_as
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
 from ...core.declare.publishing import method, publish, publish_python, published
@@ -184,9 +184,14 @@ def _double(*values: Any) -> dt.dtype:
     return dt.complex128 if any(d.is_complex for d in dtypes) else dt.float64
 
 
-@published("float_power(Operand self, Operand exponent)")
+_FLOAT_POWER = Signature("float_power(Operand self, Operand exponent)")
+
+
+@published(_FLOAT_POWER.text)
 def float_power(self: Any, exponent: Any) -> Tensor:
     """The power in double precision."""
+    if not isinstance(self, TensorBase) and not isinstance(exponent, TensorBase):
+        raise _FLOAT_POWER.refusal((self, exponent), {})
     d = _double(self, exponent)
     number = complex if d.is_complex else float
     return pow_(*[v.to(d) if isinstance(v, TensorBase) else number(v) for v in (self, exponent)])

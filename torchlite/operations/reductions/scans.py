@@ -300,12 +300,14 @@ def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
     """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, width, dim)`."""
 
+    said = "trapezoid" if name == "trapz" else name
+
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
         if not y.size(dim):
             return empty(y, dim)
         if x.dtype is dt.bool_ or y.dtype is dt.bool_:
-            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+            raise RuntimeError(f"{said}: received a bool input for `x` or `y`, but bool is not supported")
         return divide_by.apply(total(_strips(y, _widths(y, x, dim, name), dim), dim), 2)
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
@@ -314,7 +316,7 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
                 return empty(y, wrap_dim(dim, y.dim()))
             dim = wrap_dim(dim, y.dim())
         if y.dtype is dt.bool_:
-            raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+            raise RuntimeError(f"{said}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):
             raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
         return evenly(y, dx, dim)
