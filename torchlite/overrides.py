@@ -170,7 +170,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     return func.__name__ == "__get__" if name is None else name.startswith("torch.Tensor.")
 
 
-def resolve_name(f: Any) -> str | None:
+def resolve_name(f: Callable[..., Any]) -> str | None:
     """The dotted name of a public function."""
     return _surface().names.get(f)
 
@@ -181,7 +181,7 @@ def resolve_name(f: Any) -> str | None:
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that lets every call through."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 

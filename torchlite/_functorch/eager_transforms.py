@@ -67,7 +67,7 @@ def _jvp_with_argnums(
     return jvp(function_of(func, primals, at, {}), moving, tangents, strict=strict, has_aux=has_aux)
 
 
-def grad_impl(func: Callable[..., Any], argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> Any:
+def grad_impl(func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: Any) -> Any:
     return grad(func, argnums, has_aux)(*args, **kwargs)
 
 

@@ -100,7 +100,7 @@ def wrap_batched(args: tuple[Any, ...], bdims: Any, level: int) -> Any:
     return _create_batched_inputs(dims, leaves, level, spec)
 
 
-def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
+def unwrap_batched(args: tuple[Any, ...], level: int) -> tuple[Any, Any]:
     """Values with the tensors inside, and in the same structure where their batches lie."""
     leaves, spec = tree_flatten(args)
     found = [_functorch._unwrap_batched(v, level) if isinstance(v, TensorBase) else (v, None) for v in leaves]

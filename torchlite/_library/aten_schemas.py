@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.declare import Signature, ViewOp
@@ -12,7 +13,7 @@ from .schema import FunctionSchema, parse_schema
 _NUMBERS = frozenset(("Scalar", "ScalarSelf", "Tensor_Scalar", "Scalar_mode"))
 
 
-def schema_of(name: str, overload: str, function: Any) -> FunctionSchema:
+def schema_of(name: str, overload: str, function: Callable[..., Any]) -> FunctionSchema:
     """What an overload is called by; `function` is what is called for it."""
     writes = name.endswith("_") and not name.endswith("__")
     signature, view = _declared(name.removesuffix("_") if writes else name, overload, function)
@@ -29,7 +30,7 @@ def schema_of(name: str, overload: str, function: Any) -> FunctionSchema:
     return parse_schema(f"aten::{name}{dotted}({', '.join(arguments)}) -> {listed}")
 
 
-def _declared(name: str, overload: str, function: Any) -> tuple[Signature, bool]:
+def _declared(name: str, overload: str, function: Callable[..., Any]) -> tuple[Signature, bool]:
     """The signature of an overload, and whether it is that of a view."""
     named = [op for op in registry.values() if op.signature.name == name]
     exact = [op for op in named if (op.signature.overload or "default") == overload]

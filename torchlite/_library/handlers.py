@@ -11,7 +11,7 @@ from ..core.machine import TensorBase
 HANDLERS: dict[tuple[Any, type], Callable[..., Any]] = {}
 
 
-def handler_for(func: Any, taker: Any) -> Callable[..., Any] | None:
+def handler_for(func: Callable[..., Any], taker: Any) -> Callable[..., Any] | None:
     """What is called instead of the `__torch_dispatch__` of a mode, or of a tensor's class; it is told which."""
     cls = type(taker)
     found = HANDLERS.get((func, cls)) if HANDLERS else None

@@ -91,7 +91,7 @@ def become_plain(made: Tensor) -> None:
         made.array, made.backend = array.form, made.backend.real.below
 
 
-def run_plainly(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def run_plainly(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Make a call on the memory that instances have of their own; what is given back of them are they themselves."""
     given: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -143,7 +143,7 @@ def types_among(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[type, ...]
     return tuple(map(type, _takers((*args, *kwargs.values()))))
 
 
-def call_classes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_classes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the first class that wants to makes of a call."""
     state = local.state
     takers = _takers((*args, *kwargs.values()))
@@ -157,7 +157,7 @@ def call_classes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     raise declined(func, [], types)
 
 
-def declined(func: Any, modes: Sequence[Any], types: Sequence[type]) -> TypeError:
+def declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[type]) -> TypeError:
     """The error where nobody wanted a call."""
     asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]
     return TypeError(

@@ -51,7 +51,7 @@ def _named(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tup
 # ---- the checks
 
 
-def _schema(op: Any, args: Any, kwargs: Any, **_: Any) -> None:
+def _schema(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> None:
     """What is written to, and what shares memory with what."""
     args, kwargs = _copied((args, kwargs))
     before = dict(enumerate([_copied(value) for _, value in _named(op, args, kwargs)]))
@@ -76,7 +76,7 @@ def _unwritten(now: Tensor, was: Tensor) -> bool:
     return now.shape == was.shape and _same(now.detach(), was.detach(), rtol=0, atol=0)
 
 
-def _autograd(op: Any, args: Any, kwargs: Any, **_: Any) -> None:
+def _autograd(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> None:
     """Whether a kernel of a device records what it does by itself."""
     if not isinstance(op, Operator) or op.recorded or op.above is not None or op.whole is not None:
         return
@@ -93,7 +93,7 @@ def _autograd(op: Any, args: Any, kwargs: Any, **_: Any) -> None:
         )
 
 
-def _fake(op: Any, args: Any, kwargs: Any, **_: Any) -> None:
+def _fake(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> None:
     """Whether fakes give the forms of what tensors give."""
     mode = FakeTensorMode()
     fakes = tree_map_only(Tensor, mode.from_tensor, (args, kwargs))
@@ -117,7 +117,7 @@ def _fake(op: Any, args: Any, kwargs: Any, **_: Any) -> None:
             )
 
 
-def _graph(op: Any, args: Any, kwargs: Any, **tolerances: Any) -> None:
+def _graph(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **tolerances: Any) -> None:
     """Whether a graph of the call and of its gradients, made with fakes, gives what these give."""
     if isinstance(op, Operator) and any(r.alias_info is not None for r in op._schema.returns):
         raise RuntimeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -37,7 +37,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 
 
 class _OfOperator(RuntimeError):
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: Callable[..., Any]) -> None:
         super().__init__(func)
         self.func = func
 
@@ -245,7 +245,7 @@ class FakeTensorMode(TorchDispatchMode):
             fakes[0].constant = None
         return None
 
-    def _refuse(self, func: Any, leaves: Sequence[Tensor], given: Sequence[Any]) -> None:
+    def _refuse(self, func: Callable[..., Any], leaves: Sequence[Tensor], given: Sequence[Any]) -> None:
         """Refuse tensors that are no fakes of this mode; numbers among them are constants."""
         for t in leaves:
             if isinstance(t, FakeTensor):

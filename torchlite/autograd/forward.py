@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends.lazy import flipped
-from ..core.declare import Elementwise, OpNode, ViewOp
-from ..core.machine import TensorBase
+from ..core.declare import Elementwise, Op, OpNode, ViewOp
+from ..core.machine import Node, TensorBase
 from ..core.machine.node import LEAF, UNVERSIONED, version_of
 from ..core.machine.operands import form_of, requires_grad, tensors_in
 from ..core.machine.saved import SavedOutput
@@ -40,7 +40,7 @@ from . import engine
 # ---- after an op
 
 
-def follow(op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+def follow(op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
     """Give the results of an op their tangents."""
     view = isinstance(op, ViewOp)
     if op.still:
@@ -79,7 +79,7 @@ def follow_in_place(op: Any, target: Tensor, before: Tensor, values: Sequence[An
 class ForwardLevel(TangentLevel):
     """A level of forward mode, which follows what is done with its tensors."""
 
-    def follow(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+    def follow(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         follow(op, values, results)
 
     def follow_in_place(self, op: Any, target: Tensor, before: Tensor, values: Sequence[Any], node: Any) -> None:
@@ -176,7 +176,7 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
 
 
 def forward(
-    op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
+    op: Op, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
 ) -> Sequence[Tensor | None] | None:
     """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
     moving = [i for i, _ in op.rules if tangents[i] is not None and _any_moves(tangents[i])]
@@ -196,7 +196,7 @@ def forward(
         raise forward_not_implemented(op.signature.name, in_place) from error
 
 
-def _beside_zeros(op: Any, tangents: Sequence[Any], results: Sequence[Any], found: list[Tensor]) -> list[Tensor]:
+def _beside_zeros(op: Op, tangents: Sequence[Any], results: Sequence[Any], found: list[Tensor]) -> list[Tensor]:
     """Tangents by formulas of several operands: PyTorch adds zeros for those that do not move, with their batches.
 
     In products and quotients, these are multiplied by what moves, whose history they have.
@@ -229,7 +229,7 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if value.__class__ is tuple or value.__class__ is list else (value,)
 
 
-def _apply_linear(op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def _apply_linear(op: Op, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """The op of the tangents: of all of them at once, or, for products, of one after the other."""
     differentiable = [i for i, _ in op.rules]
     if op.linear == "each":
@@ -255,7 +255,7 @@ def _or_zeros(primal: Any, tangent: Any) -> Any:
 
 
 def _diagonal(
-    op: Any, moving: Sequence[int], primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]
+    op: Op, moving: Sequence[int], primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]
 ) -> Tensor | None:
     """The tangent by the formulas for gradients; None where these are not diagonal after all."""
     result = results[0]
@@ -279,7 +279,7 @@ def _diagonal(
     return total if total is None or total.dtype is d else total.to(d)
 
 
-def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def _transposed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """The tangents as the derivative of the backward formulas with respect to the gradients they are given."""
     given = [t for i, _ in op.rules for t in _listed(tangents[i])]
     node = _node(op, primals, results, [t is not None for t in given])
@@ -302,7 +302,7 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
     return [zeros_like(r) if t is None and _moves(r) else t for r, t in zip(results, moved, strict=True)]
 
 
-def _applied(node: Any, primals: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+def _applied(node: Node, primals: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
     """Gradients of ones, as leaves, and what a node makes of them."""
     gradients = [_ones_for(r, results, primals) if _moves(r) else None for r in results]
     for g in gradients:
@@ -311,7 +311,7 @@ def _applied(node: Any, primals: Sequence[Any], results: Sequence[Any]) -> tuple
     return gradients, node.apply(list(gradients))
 
 
-def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
+def _node(op: Op, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
     """The op's backward formulas, with all that they need of this call; `needed` says which gradients are wanted."""
     primals = [_counted(v) for v in primals]
     edges = tuple([n or None for n in needed])

@@ -54,7 +54,7 @@ class _Decorating:
 
         return wrapper  # type: ignore[return-value]
 
-    def _generator(self, func: Any) -> Any:
+    def _generator(self, func: Callable[..., Any]) -> Any:
         """Each stretch between two yields runs inside the switch; what the caller does in between does not."""
 
         @functools.wraps(func)

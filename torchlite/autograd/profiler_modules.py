@@ -26,11 +26,11 @@ class ModuleWatch:
             module_hooks.register_module_forward_hook(self.leave, always_call=True),
         )
 
-    def enter(self, module: Any, args: Any) -> None:
+    def enter(self, module: Any, args: tuple[Any, ...]) -> None:
         if self.recorder.listens():
             self.open.append((module, self.recorder.begin(self.name(module), annotation=True)))
 
-    def leave(self, module: Any, args: Any, result: Any) -> None:
+    def leave(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
         if self.open and self.open[-1][0] is module and self.recorder.listens():
             self.recorder.end(self.open.pop()[1])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..core.declare import Elementwise, Reduction
+from ..core.declare import Elementwise, Op, Reduction
 from ..core.machine import TensorBase
 from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading, dynamic_shape
 from ..core.machine.operands import NO_TENSOR, tensors_in
@@ -53,7 +53,7 @@ class BatchLevel(Level):
 
     plans = True
 
-    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+    def steps(self, op: Op, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
         if op.batch is not BROADCAST and not isinstance(op.batch, Leading):
             return None
         state = local.state
@@ -86,7 +86,7 @@ class BatchedBackend(Transform):
     Array = Batched
     owner: BatchLevel
 
-    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+    def compute(self, op: Op, values: Sequence[Any]) -> Any:
         rule = op.batch
         if rule is None:
             results = self.one_by_one(op, values)
@@ -106,10 +106,10 @@ class BatchedBackend(Transform):
             return tuple([None if r is None else self.owner.batch(r) for r in results])
         return self.owner.batch(results)
 
-    def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+    def compute_function(self, function: Callable[..., Any], inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         return batched_function.run(self.owner, function, inputs, below)
 
-    def ended(self, op: Any, values: Sequence[Any]) -> Any:
+    def ended(self, op: Op, values: Sequence[Any]) -> Any:
         raise RuntimeError(
             "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
             "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
@@ -118,7 +118,7 @@ class BatchedBackend(Transform):
 
     # ---- the rules
 
-    def broadcast(self, op: Any, values: Sequence[Any]) -> Any:
+    def broadcast(self, op: Op, values: Sequence[Any]) -> Any:
         """Dimensions are aligned from the last; a batch comes before all others."""
         level, arguments, own, ndim = self.level, [*values], [], 0
         for i in op.operands:
@@ -187,7 +187,7 @@ class BatchedBackend(Transform):
             arguments[0] = arguments[0].flatten(1)
             arguments[at] = 1
 
-    def one_by_one(self, op: Any, values: Sequence[Any]) -> Any:
+    def one_by_one(self, op: Op, values: Sequence[Any]) -> Any:
         """The op on every element of the batch, and the results stacked."""
         _fall_back(op.name)
         if not self.owner.size:
@@ -203,7 +203,7 @@ class BatchedBackend(Transform):
             return tuple([_stacked(parts) for parts in zip(*results, strict=True)])
         return _stacked(results)
 
-    def drawn(self, op: Any, values: Sequence[Any], parameters: Sequence[Any]) -> Tensor:
+    def drawn(self, op: Op, values: Sequence[Any], parameters: Sequence[Any]) -> Tensor:
         """Random numbers for every element, or the same for all."""
         different = self.owner.draws() is not None
         if not different and any([self.owner.array_of(v) is not None for v in parameters]):
@@ -315,7 +315,7 @@ def _with_one(value: Any) -> Any:
 
 
 @functools.cache
-def _places(op: Any) -> tuple[list[int], list[int]]:
+def _places(op: Op) -> tuple[list[int], list[int]]:
     """Which arguments of an op name dimensions, and which are shapes that have the batch's size in front."""
     ints = [(i, p) for i, p in enumerate(op.signature.params) if p.type == "int"]
     return [i for i, p in ints if p.name in DIMENSIONS], [i for i, p in ints if p.sequence and p.name in SHAPES]

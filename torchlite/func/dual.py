@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd.custom import context_of, marked
 from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
-from ..core.declare import ViewOp
+from ..core.declare import Op, ViewOp
 from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
 from ..core.state import local
 from ..core.structs import DualParts, know, whole
@@ -43,7 +43,7 @@ know(Dual=Dual)
 class DualBackend(Transform):
     Array = Dual
 
-    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+    def compute(self, op: Op, values: Sequence[Any]) -> Any:
         primals = self.insides(values)
         results = op.flat(*primals)
         several = isinstance(results, tuple)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.declare import ViewOp
+from ..core.declare import Op, ViewOp
 from ..core.machine import (
     LEAF,
     PLAIN,
@@ -105,7 +105,7 @@ class NestedLevel(Level):
             twin.edge = LEAF
         return made
 
-    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+    def steps(self, op: Op, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
         if any([tensors_in(v) for v in values if not isinstance(v, TensorBase)]):  # in a sequence
             return None
         return [(op, [self.inside(v) for v in values])]
@@ -118,7 +118,7 @@ class NestedLevel(Level):
     def above(self, inside: Tensor) -> Tensor:
         return self.wrap(Nested(inside))
 
-    def recorder(self, op: Any, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
+    def recorder(self, op: Op, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
         def general(tensors: Sequence[Tensor], bound: Bound, result: Tensor) -> None:
             result.backend.record(op, bound(tensors), (result,))
 
@@ -146,7 +146,7 @@ class NestedBackend(Transform):
     Array = Nested
     owner: NestedLevel
 
-    def run(self, op: Any, values: Sequence[Any]) -> Any:
+    def run(self, op: Op, values: Sequence[Any]) -> Any:
         state = local.state
         mode: Any = state.mode.beneath
         plain = mode is not None and self.owner.depth == 1 and self.owner.running and not state.adopted
@@ -213,7 +213,7 @@ class NestedBackend(Transform):
         t.edge = edge
         return t if local.state.levels[-1] is owner else dated(t)
 
-    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+    def compute(self, op: Op, values: Sequence[Any]) -> Any:
         results = self.below(op.flat, *self.insides(values))
         return tuple(map(self.above, results)) if isinstance(results, tuple) else self.above(results)
 
@@ -239,7 +239,7 @@ class NestedBackend(Transform):
             return f(*args)
         return state.within(with_grad(mode, False), f, *args)
 
-    def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+    def record(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         for i in op.operands:
             v = values[i]
             if v.__class__ not in PLAIN or v.counter is UNVERSIONED:
@@ -262,7 +262,7 @@ class NestedBackend(Transform):
     def write(self, array: Nested, value: Nested) -> None:
         self.inside(self.below, array.main.copy_, value.main)
 
-    def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+    def overwrite(self, op: Op, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         self.inside(self.below, op.apply_in_place, self.insides(values))
         bump(self_)
 

@@ -108,7 +108,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
 
 
 def _grad_and_value(
-    func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: Any
+    func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, list[Any]]:
     where = "grad_and_value(f)(*args)"
     level = NestedLevel()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import OpNode
-from ..core.machine import LEAF, CopySlices, SavedList, SavedOutput, requires_grad, version_of
+from ..core.machine import LEAF, CopySlices, Node, SavedList, SavedOutput, requires_grad, version_of
 
 if TYPE_CHECKING:
     from ..core.machine import Tensor
@@ -73,7 +73,7 @@ def unsettle(level: NestedLevel, edges: Sequence[Any]) -> None:
                 stack.append(edge[0])
 
 
-def _is_by_twins(node: Any) -> bool:
+def _is_by_twins(node: Node) -> bool:
     """Whether a node of a level was recorded on twins, which are tensors of a device."""
     return isinstance(node, OpNode) and any([form and form[2].bare for form in node.output_forms])
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
+from ..core.declare import Op
 from ..core.machine import TensorBase
 from ..core.machine.node import clock, dated
 from ..core.machine.operands import NO_TENSOR, tensors_in
@@ -78,7 +79,7 @@ class Level(LevelParts, Context):
         level = self.depth if self.running else -2
         return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
 
-    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+    def steps(self, op: Op, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
         """What a call comes to for the tensors inside, as steps of a plan; None where the form does not tell."""
         return None
 
@@ -97,7 +98,7 @@ class Level(LevelParts, Context):
         """The result of this level for what a plan made of the tensors inside."""
         raise NotImplementedError
 
-    def recorder(self, op: Any, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
+    def recorder(self, op: Op, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
         """What records calls of the form of this one; None where this level records none."""
         return None
 
@@ -211,11 +212,11 @@ class Transform(Backend):
 
     # What each transform says for itself
 
-    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+    def compute(self, op: Op, values: Sequence[Any]) -> Any:
         """The results of an op: tensors of this level, or from below where it has no part in them."""
         raise NotImplementedError
 
-    def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+    def compute_function(self, function: Callable[..., Any], inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         """The results of a custom Function; `below` are the inputs with the tensors inside in place of this level's."""
         raise NotImplementedError
 
@@ -227,7 +228,7 @@ class Transform(Backend):
         """A tensor from below as an array of this level."""
         raise NotImplementedError
 
-    def ended(self, op: Any, values: Sequence[Any]) -> Any:
+    def ended(self, op: Op, values: Sequence[Any]) -> Any:
         """The results of an op on what this level has left behind: a tensor counts as what it is made of."""
         return op.apply(*self.insides(values))
 
@@ -237,7 +238,7 @@ class Transform(Backend):
 
     # What the core asks
 
-    def run(self, op: Any, values: Sequence[Any]) -> Any:
+    def run(self, op: Op, values: Sequence[Any]) -> Any:
         """The results of an op, with a history on this level where an operand of this level has one."""
         if not self.owner.running:
             return self.ended(op, values)
@@ -278,7 +279,7 @@ class Transform(Backend):
         state = local.state
         return state.among(tuple([level for level in state.levels if level.serial < self.level]), f, *args)
 
-    def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+    def record(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
         level = self.level
         own = [r for r in results if isinstance(r, TensorBase) and r.backend.level == level]

@@ -37,7 +37,7 @@ def has_side_effect(fn: Any) -> Any:
 
 # ---- names of what is called
 
-def _get_qualified_name(func: Any) -> str:
+def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The dotted name by which code reaches a function."""
     name = getattr(func, "__name__", "")
     if getattr(builtins, name, None) is func:

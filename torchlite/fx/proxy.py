@@ -254,11 +254,11 @@ def _as_handed_on(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[tup
     return tuple(given), named
 
 
-def _named(tracer: TracerBase, function: Any) -> str:
+def _named(tracer: TracerBase, function: Callable[..., Any]) -> str:
     return tracer.graph._target_to_str(function.__name__)
 
 
-def _is_method(f: Any) -> bool:
+def _is_method(f: Callable[..., Any]) -> bool:
     """Whether a function is a method of tensors, and no function of torch."""
     name = getattr(f, "__name__", "")
     machine = importlib.import_module(f"{__package__.partition('.')[0]}.core.machine")

@@ -66,7 +66,7 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
 
 
 def trace(
-    func: Any,
+    func: Callable[..., Any],
     example_inputs: Any = None,
     optimize: None = None,
     check_trace: bool = True,
@@ -229,7 +229,7 @@ def export_opnames(m: Any) -> NoReturn:
     _none("name the operators of a program", "the module is plain Python")
 
 
-def _get_trace_graph(f: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> NoReturn:
+def _get_trace_graph(f: Callable[..., Any], args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> NoReturn:
     _none("trace it", "nothing writes down what a function does")
 
 

@@ -87,7 +87,7 @@ class StridedNested(Tensor):
         return iter(components_of(self))
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         rule = _RULES.get(name_of(func))
         if rule is not None:
@@ -173,7 +173,7 @@ def _rule(names: str) -> Callable[[Rule], Rule]:
     return keep
 
 
-def _of_each(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The function of each component, together with the others' of the same place."""
     several = [components_of(v) if isinstance(v, StridedNested) else None for v in args]
     count = next(len(c) for c in several if c is not None)
@@ -198,14 +198,14 @@ _rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(_of_each)
 
 
 @_rule("eq __eq__")
-def _eq(func: Any, self: Any, other: Any) -> Any:
+def _eq(func: Callable[..., Any], self: Any, other: Any) -> Any:
     if isinstance(self, StridedNested) and isinstance(other, StridedNested):
         raise RuntimeError("eq does not support nested tensor as other value.")
     return _of_each(func, self, other)
 
 
 @_rule("matmul __matmul__ bmm")
-def _matmul(func: Any, self: Any, other: Any) -> Any:
+def _matmul(func: Callable[..., Any], self: Any, other: Any) -> Any:
     kinds = ["nested" if isinstance(t, StridedNested) else "non-nested" for t in (self, other)]
     if kinds[0] != kinds[1] and (kinds[0] == "non-nested" or other.dim() > 2):
         raise RuntimeError(f"Expected both to be nested, but got a {kinds[0]} self and {kinds[1]} other")
@@ -216,12 +216,12 @@ def _matmul(func: Any, self: Any, other: Any) -> Any:
 
 
 @_rule("unbind")
-def _unbind(func: Any, self: StridedNested, dim: int = 0) -> Any:
+def _unbind(func: Callable[..., Any], self: StridedNested, dim: int = 0) -> Any:
     return components_of(self)
 
 
 @_rule("__getitem__ select")
-def _item(func: Any, self: StridedNested, index: Any, *more: Any) -> Any:
+def _item(func: Callable[..., Any], self: StridedNested, index: Any, *more: Any) -> Any:
     if name_of(func) == "select":
         (index,) = more
     first, *rest = index if isinstance(index, tuple) else (index,)
@@ -240,7 +240,7 @@ def _padded(self: StridedNested, padding: float, output_size: Any) -> Tensor:
     return tensors.stack([tensors.constant_pad_nd(t, p, padding) for t, p in zip(parts, pad)])
 
 
-def _along(name: str, how_many: int, func: Any, self: StridedNested, *args: Any, **kwargs: Any) -> Any:
+def _along(name: str, how_many: int, func: Callable[..., Any], self: StridedNested, *args: Any, **kwargs: Any) -> Any:
     """A function of dimensions, the first arguments, of which each component has one less."""
     dims = [wrap_dim(d, self.dim()) - 1 for d in args[:how_many]]
     made = [getattr(t, name)(*dims, *args[how_many:], **kwargs) for t in components_of(self)]
@@ -253,7 +253,7 @@ _rule("squeeze")(functools.partial(_along, "squeeze", 1))
 
 
 @_rule("softmax log_softmax _softmax")
-def _softmax(func: Any, self: StridedNested, dim: int, *args: Any, **kwargs: Any) -> Any:
+def _softmax(func: Callable[..., Any], self: StridedNested, dim: int, *args: Any, **kwargs: Any) -> Any:
     d = wrap_dim(dim, self.dim())
     if d == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
@@ -261,7 +261,7 @@ def _softmax(func: Any, self: StridedNested, dim: int, *args: Any, **kwargs: Any
 
 
 @_rule("sum")
-def _sum(func: Any, self: StridedNested, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+def _sum(func: Callable[..., Any], self: StridedNested, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     if dim is None:
         raise missing_kernel_of("sum", _Named(self.backend.device))
     d = wrap_dim(dim if isinstance(dim, int) else dim[0], self.dim())
@@ -282,7 +282,7 @@ def _layer_norm(func: Any, self: StridedNested, shape: Any, weight: Any = None, 
 
 
 @_rule("view reshape")
-def _view(func: Any, self: StridedNested, *shape: Any) -> Any:
+def _view(func: Callable[..., Any], self: StridedNested, *shape: Any) -> Any:
     sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     parts = components_of(self)
 
@@ -293,13 +293,13 @@ def _view(func: Any, self: StridedNested, *shape: Any) -> Any:
 
 
 @_rule("chunk split")
-def _parts(func: Any, self: StridedNested, how: Any, dim: int = 0) -> Any:
+def _parts(func: Callable[..., Any], self: StridedNested, how: Any, dim: int = 0) -> Any:
     d = wrap_dim(dim, self.dim()) - 1
     return tuple([strided_from_list(some) for some in zip(*[func(t, how, d) for t in components_of(self)])])
 
 
 @_rule("scaled_dot_product_attention")
-def _attention(func: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+def _attention(func: Callable[..., Any], query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
     if not all(t.is_contiguous() for t in (query, key, value)):
         raise RuntimeError("scaled_dot_product_attention: If inputs are nested tensors they must be contiguous")
     parts = zip(*map(components_of, (query, key, value)))

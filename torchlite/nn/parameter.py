@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeGuard
 
 from ..core.declare import Signature
@@ -155,7 +156,7 @@ class UninitializedTensorMixin:
         return Shown(type(self)), (self.requires_grad,)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in cls._allowed_methods or type(func).__name__ == "method-wrapper":  # the latter reads a property
             return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
         raise ValueError(

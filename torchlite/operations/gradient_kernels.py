@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine import PRECISE, fetch
+from ..core.machine import PRECISE, Node, fetch
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
@@ -34,7 +34,7 @@ def _by_kernel(
     alone = op.fits_one
     kernels = back.kernels
 
-    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
+    def on_arrays(node: Node, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
         _, dtype, backend = node.output_forms[0]
         if g.__class__ is not backend.Array or dtype not in PRECISE:
             return None

@@ -241,6 +241,6 @@ CALLS: dict[str, tuple[Any, Check]] = {
 CHECKS: dict[Any, Check] = dict(CALLS.values())
 
 
-def check_of(func: Any) -> Check | None:
+def check_of(func: Callable[..., Any]) -> Check | None:
     """The check of what may be called; None for all else, of which not even the hash is asked."""
     return CHECKS.get(func) if isinstance(func, (type, FunctionType, BuiltinFunctionType)) else None

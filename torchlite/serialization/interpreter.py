@@ -43,7 +43,7 @@ _VALUE, _CONTAINER, _SET, _STORAGE = 32, 64, 256, 512  # bytes, about, with a pl
 
 
 def _op(code: bytes, cost: int = _VALUE) -> Any:
-    def add(f: Any) -> Any:
+    def add(f: Callable[..., Any]) -> Any:
         OPCODES[code[0]] = (f, cost)
         return f
 

@@ -44,7 +44,7 @@ class OfTensors(Op):
 def rule(names: str, *, in_place: bool = False) -> Callable[[Any], Any]:
     """Say what ops do on all sparse layouts."""
 
-    def keep(f: Any) -> Any:
+    def keep(f: Callable[..., Any]) -> Any:
         return CooBackend.rule(names, in_place=in_place)(CompressedBackend.rule(names, in_place=in_place)(f))
 
     return keep

@@ -307,7 +307,7 @@ publish_python(
 def in_layout(name: str) -> Callable[[Any], Any]:
     """Say how a factory makes tensors of other layouts than `torch.strided`."""
 
-    def keep(f: Any) -> Any:
+    def keep(f: Callable[..., Any]) -> Any:
         IN_LAYOUTS[name] = f
         return f
 

@@ -29,7 +29,7 @@ def told_of(f: Any) -> Told | None:
     return at
 
 
-def lines(words: Words, name: str, f: Any, method: bool = False) -> list[str]:
+def lines(words: Words, name: str, f: Callable[..., Any], method: bool = False) -> list[str]:
     """`def name(...) -> ...: ...`, once for each overload."""
     told = told_of(f)
     if method and _OPERATOR.fullmatch(name):

@@ -113,7 +113,7 @@ class StrictArray:
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("an array of the device 'strict' is not converted to a NumPy array unless by get()")
 
-    def __array_function__(self, function: Any, *args: Any) -> Any:
+    def __array_function__(self, function: Callable[..., Any], *args: Any) -> Any:
         raise TypeError(f"NumPy's {function.__name__}() does not take arrays of the device 'strict'")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def of_cupy() -> Surface:
     return surface
 
 
-def _parameters(function: Any) -> Parameters:
+def _parameters(function: Callable[..., Any]) -> Parameters:
     try:
         given = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # Cython's functions say it in the first line of their documentation

@@ -19,7 +19,7 @@ class _Made(_DecoratorContextManager):
         self.clone = make  # type: ignore[method-assign]
 
 
-def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func: Any) -> Any:
+def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func: Callable[..., Any]) -> Any:
     """`func`, run in a context: the one that is given, or the one that `ctx()` makes for each call."""
     if inspect.isclass(func):
         raise RuntimeError(

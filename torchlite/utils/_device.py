@@ -50,7 +50,7 @@ class DeviceContext(Context):
         state.default_device = kept
 
 
-def device_decorator(device: DeviceLike, func: Any) -> Any:
+def device_decorator(device: DeviceLike, func: Callable[..., Any]) -> Any:
     """`func`, with `device` the one on which it makes tensors."""
     return context_decorator(device, func)  # type: ignore[arg-type]
 

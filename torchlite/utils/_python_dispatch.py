@@ -109,7 +109,7 @@ class TorchDispatchMode(Switch):
         super().__enter__()
         return self
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     @classmethod
@@ -131,7 +131,7 @@ class TorchDispatchMode(Switch):
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that changes nothing."""
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 

@@ -245,7 +245,7 @@ class _Log(TorchFunctionMode):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         given = [_brief(a) for a in args] + [f"{name}={_brief(a)}" for name, a in (kwargs or {}).items()]
         self.lines.append(f"{_brief(result)} = {getattr(func, '__name__', func)}({', '.join(given)})")

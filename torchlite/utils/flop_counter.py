@@ -179,7 +179,7 @@ class FlopCounterMode(TorchDispatchMode):
         out = func(*args, **(kwargs or {}))
         return self._count_flops(func._overloadpacket, out, args, kwargs or {})
 
-    def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+    def _count_flops(self, func_packet: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         counter = self.flop_registry.get(func_packet)
         if counter is not None:
             count = counter(*args, **kwargs, out_val=out)

@@ -44,7 +44,7 @@ class BackwardHook:
         self.n_inputs = -1
         self.input_tensors_index: list[int] | None = None
 
-    def setup_input_hook(self, args: Any) -> Any:
+    def setup_input_hook(self, args: tuple[Any, ...]) -> Any:
         """The inputs as the module's `forward` is to get them."""
         args, self.input_tensors_index, node = _through_one_node(args)
         self.n_inputs = len(args)
@@ -56,7 +56,7 @@ class BackwardHook:
             node.register_hook(hook)
         return args
 
-    def setup_output_hook(self, args: Any) -> Any:
+    def setup_output_hook(self, args: tuple[Any, ...]) -> Any:
         """The outputs as the module's caller is to get them."""
         single = not isinstance(args, tuple)
         args, self.output_tensors_index, node = _through_one_node((args,) if single else args)

@@ -75,7 +75,7 @@ class _First(TorchDispatchMode):
         self.policy = policy
         self.kept: dict[Any, list[_Kept | None]] = {}  # by operation, one for each call
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         results = func(*args, **(kwargs or {}))
         if func in SAC_IGNORED_OPS:
             return results
@@ -102,7 +102,7 @@ class _Second(TorchDispatchMode):
         self.calls: dict[Any, int] = {}
         return super().__enter__()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in SAC_IGNORED_OPS:
             return func(*args, **(kwargs or {}))
         at = self.calls[func] = self.calls.get(func, -1) + 1

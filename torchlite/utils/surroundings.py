@@ -34,7 +34,7 @@ def _infer_device_type(*args: Any) -> str:
     return kinds[0] if kinds else DefaultDeviceType.get_device_type()
 
 
-def _devices(args: Any) -> list[device]:
+def _devices(args: tuple[Any, ...]) -> list[device]:
     """The devices other than the CPU that tensors among the arguments lie on."""
     tensors = [t for t in tree_leaves(args) if isinstance(t, TensorBase)]
     return [t.device for t in tensors if t.device.type not in ("cpu", "meta")]
@@ -62,7 +62,7 @@ class _Surroundings(Context):
     random streams, autocast, and where tensors are made.
     """
 
-    def __init__(self, streams: bool, args: Any) -> None:
+    def __init__(self, streams: bool, args: tuple[Any, ...]) -> None:
         for where in _devices(args) if streams else ():
             default_generator(where)  # made now, so that its state before the first draw is known
         self.streams = kept_streams() if streams else {}

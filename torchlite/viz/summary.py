@@ -72,11 +72,11 @@ def summary(model: Module, *inputs: Any, **named: Any) -> Summary:
     begun: list[tuple[int, float]] = []
     layers: list[Layer] = []
 
-    def enter(module: Module, args: Any) -> None:
+    def enter(module: Module, args: tuple[Any, ...]) -> None:
         begun.append((len(layers), time.perf_counter()))
         layers.append(Layer(0, "", "", "", 0, 0, 0.0))
 
-    def leave(module: Module, args: Any, output: Any) -> None:
+    def leave(module: Module, args: tuple[Any, ...], output: Any) -> None:
         at, start = begun.pop()
         tensors = _tensors(output)
         layers[at] = Layer(

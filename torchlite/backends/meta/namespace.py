@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from .kinds import (
 RULES: dict[str, Any] = {}
 
 
-def rule(f: Any) -> Any:
+def rule(f: Callable[..., Any]) -> Any:
     RULES[f.__name__.rstrip("_")] = f
     return f
 

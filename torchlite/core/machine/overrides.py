@@ -11,7 +11,7 @@ from ..state import Mode, Switch, local
 from ..structs import know
 
 
-def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of classes that leave every call alone."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
@@ -156,7 +156,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 class TorchFunctionMode(Switch):
     """Inside a `with`, every call goes through this object's `__torch_function__`."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     switches = ("functions",)

@@ -128,7 +128,7 @@ def planned(
     return made
 
 
-def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: Any) -> Plan | None:
+def _of_call(find: Callable[[Any, Any], Any], args: tuple[Any, ...], kwargs: Any, results: Any) -> Plan | None:
     """The plan of a call that gave `results`."""
     stand_ins: list[Tensor] = []
     found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})

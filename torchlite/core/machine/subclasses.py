@@ -103,7 +103,7 @@ def _keep_parts(cls: type) -> None:
             setattr(cls, name, _Shadowed(getattr(TensorParts, name), own))
 
 
-def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _disabled_torch_dispatch_impl(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_dispatch__` of classes that take no operation over: it runs on what is in memory."""
     return instances().run_plainly(func, args, kwargs or {})
 

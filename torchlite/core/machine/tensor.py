@@ -8,7 +8,7 @@ Python protocols.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..native import quicken
@@ -86,7 +86,7 @@ class Tensor(TensorBase):
         adapt(Tensor, cls)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run `func` as on plain tensors and give its results this class."""
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented

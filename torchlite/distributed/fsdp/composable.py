@@ -49,7 +49,7 @@ class _State:
             lambda each: each.to(dtype) if isinstance(each, Tensor) and each.is_floating_point() else each, values
         )
 
-    def run(self, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def run(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Compute with whole parameters."""
         if self.is_root is None:
             self.become_root()

@@ -63,7 +63,7 @@ class DTensor(Tensor):
         )
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return dispatched(DTensor, func, args, kwargs or {})
 
     def __tensor_flatten__(self) -> Any:

@@ -66,7 +66,7 @@ def _call(func: Any, leaves: list[Any], tree: Any, places: Sequence[int], operan
     return Call(name, op, args, kwargs, operands, operands[0].mesh.size())
 
 
-def _replicated(cls: Any, func: Any, plain: Tensor, spec: DTensorSpec) -> Any:
+def _replicated(cls: Any, func: Callable[..., Any], plain: Tensor, spec: DTensorSpec) -> Any:
     """A plain tensor among those over a mesh: one that a formula of backward made is the same in all processes."""
     if thread.state.task is None and not cls._implicitly_replicates:
         raise RuntimeError(

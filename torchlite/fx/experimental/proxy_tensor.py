@@ -130,6 +130,6 @@ def _argument_names(f: Callable[..., Any], wanted: int) -> list[str]:
     return list(code.co_varnames[:wanted])
 
 
-def get_isolated_graphmodule(func: Any, args: Any, kwargs: Any, tracing_mode: str = "real") -> GraphModule:
+def get_isolated_graphmodule(func: Any, args: tuple[Any, ...], kwargs: Any, tracing_mode: str = "real") -> GraphModule:
     """The graph of one call."""
     return make_fx(lambda *given: func(*given, **kwargs), tracing_mode=tracing_mode)(*args)

@@ -6,6 +6,7 @@ It is a wrapper of two tensors: what operations make of them is in operations.py
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from ...autograd.function import Function
@@ -69,7 +70,7 @@ class MaskedTensor(Tensor):
         return f"MaskedTensor({body}, {mask.item()})" if not data.dim() else f"MaskedTensor(\n{_indented(body)}\n)"
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         reduce = reduction_of(func)
         if reduce is not None:
             return as_masked_tensor(*reduce(*args, **(kwargs or {})))
@@ -77,7 +78,7 @@ class MaskedTensor(Tensor):
         return state.within(state.mode.but(subclasses=False), lambda: func(*args, **(kwargs or {})))
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         rule = rule_of(func)
         return NotImplemented if rule is None else rule(func, *args, **(kwargs or {}))
 

@@ -75,7 +75,7 @@ def _made(like: Any, data: Any, mask: Any) -> Any:
 # ---- elementwise
 
 
-def _apply(func: Any, first: Tensor, rest: Any, kwargs: Any) -> Tensor:
+def _apply(func: Callable[..., Any], first: Tensor, rest: Any, kwargs: dict[str, Any]) -> Tensor:
     """An elementwise operation: on the values alone where tensors are sparse."""
     sparse = [t for t in (first, *rest) if isinstance(t, Tensor) and t.layout is not strided]
     if not sparse:
@@ -91,7 +91,7 @@ def _apply(func: Any, first: Tensor, rest: Any, kwargs: Any) -> Tensor:
 
 
 @_rule(_UNARY + _in_place(_UNARY))
-def _unary(func: Any, self: Any, *rest: Any, **kwargs: Any) -> Any:
+def _unary(func: Callable[..., Any], self: Any, *rest: Any, **kwargs: Any) -> Any:
     if any(isinstance(v, Tensor) for v in (*rest, *kwargs.values())) or not _is_masked(self):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     made = _apply(func, self._masked_data, rest, kwargs)
@@ -122,7 +122,7 @@ def _binary(func: Any, self: Any, other: Any, **kwargs: Any) -> Any:
 
 
 @_rule("where")
-def _where(func: Any, condition: Any, self: Any, other: Any) -> Any:
+def _where(func: Callable[..., Any], condition: Any, self: Any, other: Any) -> Any:
     like = next(v for v in (self, other, condition) if _is_masked(v))
     condition = _data(condition)
     made = func(condition, _data(self), _data(other))
@@ -131,7 +131,7 @@ def _where(func: Any, condition: Any, self: Any, other: Any) -> Any:
 
 
 @_rule("sum")
-def _sum(func: Any, self: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+def _sum(func: Callable[..., Any], self: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     """The sum that a gradient is brought to the shape of an operand by."""
     mask = self._masked_mask
     along = () if dim is None else (dim, keepdim)
@@ -142,38 +142,38 @@ def _sum(func: Any, self: Any, dim: Any = None, keepdim: bool = False, **kwargs:
 
 
 @_rule(_REARRANGING)
-def _rearranged(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _rearranged(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     like = next(v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,)) if _is_masked(v))
     return _made(like, func(*map(_data, args), **kwargs), func(*map(_mask, args), **kwargs))
 
 
 @_rule("_to_copy")
-def _converted(func: Any, self: Any, **kwargs: Any) -> Any:
+def _converted(func: Callable[..., Any], self: Any, **kwargs: Any) -> Any:
     mask = self._masked_mask
     device = kwargs.get("device")
     return type(self)(func(self._masked_data, **kwargs), mask if device is None else mask.to(device))
 
 
 @_rule("ones_like")
-def _ones_like(func: Any, self: Any, **kwargs: Any) -> Any:
+def _ones_like(func: Callable[..., Any], self: Any, **kwargs: Any) -> Any:
     return type(self)(func(self._masked_data, **kwargs), self._masked_mask)
 
 
 @_rule("copy_")
-def _copy(func: Any, self: Any, source: Any, *rest: Any) -> Any:
+def _copy(func: Callable[..., Any], self: Any, source: Any, *rest: Any) -> Any:
     self._masked_data.copy_(_data(source))
     self._masked_mask.copy_(_mask(source))
     return self
 
 
 @_rule("_softmax")
-def _softmax(func: Any, self: Any, dim: int, half_to_float: bool = False) -> Any:
+def _softmax(func: Callable[..., Any], self: Any, dim: int, half_to_float: bool = False) -> Any:
     filled = self._masked_data.masked_fill(~self._masked_mask, -math.inf)
     return type(self)(func(filled, dim, half_to_float), self._masked_mask)
 
 
 @_rule("_softmax_backward_data")
-def _softmax_backward(func: Any, g: Any, output: Any, dim: int, d: Any) -> Any:
+def _softmax_backward(func: Callable[..., Any], g: Any, output: Any, dim: int, d: Any) -> Any:
     grad = _data(g).masked_fill(~output._masked_mask, 0)
     filled = output._masked_data.masked_fill(~output._masked_mask, 0)
     return type(output)(func(grad, filled, dim, d), output._masked_mask)
@@ -187,5 +187,5 @@ def _number(func: Any, self: Any) -> Any:
 
 
 @_rule("is_same_size")
-def _is_same_size(func: Any, self: Any, other: Any) -> bool:
+def _is_same_size(func: Callable[..., Any], self: Any, other: Any) -> bool:
     return self.shape == other.shape

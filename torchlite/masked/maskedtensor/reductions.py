@@ -12,7 +12,7 @@ from .. import _ops as functions
 _NAMES = ("all", "amax", "amin", "argmax", "argmin", "mean", "norm", "prod", "std", "sum", "var")
 
 
-def reduction_of(func: Any) -> Callable[..., Any] | None:
+def reduction_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
     """What gives data and mask in place of a function or method of torch; None where that is no reduction."""
     return _REDUCTIONS.get(getattr(func, "__name__", ""))
 

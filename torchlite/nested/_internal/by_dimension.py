@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.machine import Tensor
@@ -76,7 +76,7 @@ def _reduction(func: Any, self: NestedTensor, dim: Any = None, keepdim: bool = F
     return type(made)([nested(m, ragged._replace(dim=at)) for m in made])
 
 
-def _along_ragged(func: Any, self: NestedTensor, keepdim: bool, kwargs: Any) -> Any:
+def _along_ragged(func: Callable[..., Any], self: NestedTensor, keepdim: bool, kwargs: dict[str, Any]) -> Any:
     at, name = self._ragged.dim, name_of(func)
     made = func(padded(self, _identity(name, self.dtype)), at, keepdim, **kwargs)
     if name != "mean":
@@ -103,14 +103,14 @@ def _softmax(func: Any, self: NestedTensor, dim: int | None = None, *args: Any, 
 
 
 @rule("unbind")
-def _unbind(func: Any, self: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+def _unbind(func: Callable[..., Any], self: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     if dim != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
     return components(self)
 
 
 @rule("__getitem__")
-def _item(func: Any, self: NestedTensor, index: Any) -> Any:
+def _item(func: Callable[..., Any], self: NestedTensor, index: Any) -> Any:
     items = index if isinstance(index, tuple) else (index,)
     if isinstance(items[0], int):
         one = components(self)[items[0]]
@@ -121,7 +121,7 @@ def _item(func: Any, self: NestedTensor, index: Any) -> Any:
 
 
 @rule("select")
-def _select(func: Any, self: NestedTensor, dim: int, index: int) -> Any:
+def _select(func: Callable[..., Any], self: NestedTensor, dim: int, index: int) -> Any:
     if wrap_dim(dim, self.dim()) == 0:
         return components(self)[index]
     d = _but_ragged(self, dim, "select")
@@ -130,12 +130,12 @@ def _select(func: Any, self: NestedTensor, dim: int, index: int) -> Any:
 
 
 @rule("narrow")
-def _narrow(func: Any, self: NestedTensor, dim: int, start: int, length: int) -> NestedTensor:
+def _narrow(func: Callable[..., Any], self: NestedTensor, dim: int, start: int, length: int) -> NestedTensor:
     return nested(values_of(self).narrow(_but_ragged(self, dim, "narrow"), start, length), self._ragged)
 
 
 @rule("chunk split split_with_sizes tensor_split")
-def _parts(func: Any, self: NestedTensor, how: Any, dim: int = 0) -> Any:
+def _parts(func: Callable[..., Any], self: NestedTensor, how: Any, dim: int = 0) -> Any:
     name = name_of(func)
     if wrap_dim(dim, self.dim()) == 0 and name == "chunk":
         step = -(-self._ragged.batch // how)
@@ -154,7 +154,7 @@ def _rows(t: NestedTensor, low: int, high: int) -> NestedTensor:
 
 
 @rule("cat concat concatenate stack")
-def _joined(func: Any, given: Sequence[Any], dim: int = 0) -> NestedTensor:
+def _joined(func: Callable[..., Any], given: Sequence[Any], dim: int = 0) -> NestedTensor:
     like, name = first_of(given), name_of(func)
     d = _inner(like, dim, name, name == "stack")
     if name != "stack" and d + 1 == like._ragged.dim:
@@ -167,7 +167,7 @@ def _joined(func: Any, given: Sequence[Any], dim: int = 0) -> NestedTensor:
 
 
 @rule("transpose swapaxes swapdims")
-def _transpose(func: Any, self: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
+def _transpose(func: Callable[..., Any], self: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
     a, b = (wrap_dim(d, self.dim()) for d in (dim0, dim1))
     if a != b and 0 in (a, b):
         raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
@@ -176,7 +176,7 @@ def _transpose(func: Any, self: NestedTensor, dim0: int, dim1: int) -> NestedTen
 
 
 @rule("permute")
-def _permute(func: Any, self: NestedTensor, *dims: Any) -> NestedTensor:
+def _permute(func: Callable[..., Any], self: NestedTensor, *dims: Any) -> NestedTensor:
     listed = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order = [wrap_dim(d, self.dim()) for d in listed]
     if order[0] != 0:
@@ -186,21 +186,21 @@ def _permute(func: Any, self: NestedTensor, *dims: Any) -> NestedTensor:
 
 
 @rule("unsqueeze")
-def _unsqueeze(func: Any, self: NestedTensor, dim: int) -> NestedTensor:
+def _unsqueeze(func: Callable[..., Any], self: NestedTensor, dim: int) -> NestedTensor:
     d = _inner(self, dim, "unsqueeze", 1)
     ragged = self._ragged._replace(dim=self._ragged.dim + (d + 1 <= self._ragged.dim))
     return nested(values_of(self).unsqueeze(d), ragged)
 
 
 @rule("squeeze")
-def _squeeze(func: Any, self: NestedTensor, dim: int) -> NestedTensor:
+def _squeeze(func: Callable[..., Any], self: NestedTensor, dim: int) -> NestedTensor:
     d = _but_ragged(self, dim, "squeeze")
     gone = values_of(self).shape[d] == 1 and d + 1 < self._ragged.dim
     return nested(values_of(self).squeeze(d), self._ragged._replace(dim=self._ragged.dim - gone))
 
 
 @rule("flatten")
-def _flatten(func: Any, self: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
+def _flatten(func: Callable[..., Any], self: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
     start, end = _inner(self, start_dim, "flatten"), _inner(self, end_dim, "flatten")
     if start + 1 <= self._ragged.dim <= end + 1:
         raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
@@ -209,14 +209,14 @@ def _flatten(func: Any, self: NestedTensor, start_dim: int = 0, end_dim: int = -
 
 
 @rule("unflatten")
-def _unflatten(func: Any, self: NestedTensor, dim: int, sizes: Sequence[int]) -> NestedTensor:
+def _unflatten(func: Callable[..., Any], self: NestedTensor, dim: int, sizes: Sequence[int]) -> NestedTensor:
     d = _but_ragged(self, dim, "unflatten")
     ragged = self._ragged._replace(dim=self._ragged.dim + (len(sizes) - 1 if d + 1 < self._ragged.dim else 0))
     return nested(values_of(self).unflatten(d, sizes), ragged)
 
 
 @rule("view reshape _unsafe_view")
-def _view(func: Any, self: NestedTensor, *shape: Any) -> NestedTensor:
+def _view(func: Callable[..., Any], self: NestedTensor, *shape: Any) -> NestedTensor:
     sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     at = next((d for d, n in enumerate(sizes) if isinstance(n, NestedInt)), self._ragged.dim)
     total = values_of(self).shape[self._ragged.dim - 1]
@@ -228,24 +228,24 @@ def _view(func: Any, self: NestedTensor, *shape: Any) -> NestedTensor:
 
 
 @rule("expand")
-def _expand(func: Any, self: NestedTensor, *shape: Any) -> NestedTensor:
+def _expand(func: Callable[..., Any], self: NestedTensor, *shape: Any) -> NestedTensor:
     sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     inner = [-1 if isinstance(n, NestedInt) else n for n in sizes[1:]]
     return nested(values_of(self).expand(inner), self._ragged)
 
 
 @rule("expand_as")
-def _expand_as(func: Any, self: NestedTensor, other: NestedTensor) -> NestedTensor:
+def _expand_as(func: Callable[..., Any], self: NestedTensor, other: NestedTensor) -> NestedTensor:
     return _expand(func, self, tuple(other.shape))
 
 
 @rule("is_same_size")
-def _is_same_size(func: Any, self: Any, other: Any) -> bool:
+def _is_same_size(func: Callable[..., Any], self: Any, other: Any) -> bool:
     return tuple(self.shape) == tuple(other.shape)
 
 
 @rule("stride")
-def _stride(func: Any, self: NestedTensor, dim: int | None = None) -> Any:
+def _stride(func: Callable[..., Any], self: NestedTensor, dim: int | None = None) -> Any:
     return self.stride(dim)
 
 

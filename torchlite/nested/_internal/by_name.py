@@ -25,6 +25,6 @@ def rule_of(name: str) -> Rule | None:
     return RULES.get(name)
 
 
-def name_of(func: Any) -> str:
+def name_of(func: Callable[..., Any]) -> str:
     """The name of a function or method of torch."""
     return str(getattr(func, "__name__", ""))

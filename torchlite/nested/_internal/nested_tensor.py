@@ -7,6 +7,7 @@ values; gradients go through those, so that whatever differentiates plain tensor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...autograd.function import Function
@@ -135,7 +136,7 @@ class NestedTensor(Tensor):
         return _restored, (self._values, *self._ragged, self.requires_grad)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         rule = rule_of(name_of(func))
         if rule is not None:

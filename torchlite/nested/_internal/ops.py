@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core.declare.elementwise import Elementwise
@@ -99,7 +100,7 @@ def first_of(values: Any) -> NestedTensor:
     return next(v for v in values if isinstance(v, NestedTensor))
 
 
-def _of_each(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     like, name = first_of((*args, *kwargs.values())), name_of(func)
 
     def on_values(v: Any) -> Any:
@@ -118,7 +119,7 @@ def _of_each(func: Any, *args: Any, **kwargs: Any) -> Any:
     return nested(made, like._ragged)
 
 
-def _of_values(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _of_values(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     like = first_of((*args, *kwargs.values()))
     made = func(*[values_of(v) if isinstance(v, NestedTensor) else v for v in args], **kwargs)
     return nested(made, like._ragged)
@@ -138,23 +139,23 @@ rule(_LIKE)(_of_values)
 
 
 @rule("new_empty new_full new_ones new_zeros")
-def _new(func: Any, self: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+def _new(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")
 
 
 @rule("to_padded_tensor")
-def _to_padded_tensor(func: Any, self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
+def _to_padded_tensor(func: Callable[..., Any], self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     return padded(self, padding, None if output_size is None else output_size[self._ragged.dim])
 
 
 @rule("contiguous")
-def _contiguous(func: Any, self: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
+def _contiguous(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
     self = compact(self)
     return self if self.is_contiguous() else nested(values_of(self).contiguous(), self._ragged)
 
 
 @rule("equal allclose")
-def _equal(func: Any, self: NestedTensor, other: NestedTensor, *args: Any, **kwargs: Any) -> bool:
+def _equal(func: Callable[..., Any], self: NestedTensor, other: NestedTensor, *args: Any, **kwargs: Any) -> bool:
     if self._ragged.size != other._ragged.size:
         return False
     return bool(func(self._values, other._values, *args, **kwargs))
@@ -164,7 +165,7 @@ def _equal(func: Any, self: NestedTensor, other: NestedTensor, *args: Any, **kwa
 
 
 @rule("matmul __matmul__ bmm __rmatmul__")
-def _matmul(func: Any, self: Any, other: Any) -> Any:
+def _matmul(func: Callable[..., Any], self: Any, other: Any) -> Any:
     if name_of(func) == "__rmatmul__":
         self, other = other, self
     a, b = (isinstance(t, NestedTensor) for t in (self, other))
@@ -186,7 +187,7 @@ def _matmul(func: Any, self: Any, other: Any) -> Any:
 
 @rule("scaled_dot_product_attention")
 def _attention(
-    func: Any, query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Any = None,
+    func: Callable[..., Any], query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Any = None,
     dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> NestedTensor:  # fmt: skip
     if attn_mask is not None:

@@ -66,7 +66,7 @@ class FlexKernelOptions(TypedDict, total=False):
 class _TensorsPick(TorchFunctionMode):
     """Inside, 0-dim tensors index as tensors do, not as the numbers they hold: `bias[head, query]`."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is Tensor.__getitem__:
             items = args[1] if isinstance(args[1], tuple) else (args[1],)
             if all(isinstance(i, Tensor) and not i.dim() and i.dtype in (dt.int64, dt.int32) for i in items):

@@ -55,7 +55,7 @@ def reduced(declared: Any = None, *, before: str = "reduction", comes_to: Callab
     numbers = _reduction.NUMBERS
     bind = functools.cache(functools.partial(binder, declared.__qualname__, header))
 
-    def bound(args: Any, kwargs: Any) -> dict[str, Any]:
+    def bound(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         named: dict[str, Any] = bind()(*args, **kwargs)
         named["reduction"] = _number(named["reduction"], named.pop("size_average"), named.pop("reduce"))
         return named

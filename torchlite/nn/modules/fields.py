@@ -228,7 +228,7 @@ def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     return made
 
 
-def _refuse(cls: type, header: inspect.Signature, self: Any, args: Any, kwargs: Any) -> NoReturn:
+def _refuse(cls: type, header: inspect.Signature, self: Any, args: tuple[Any, ...], kwargs: Any) -> NoReturn:
     """Raise what Python does for arguments that do not fit."""
     binder(f"{cls.__qualname__}.__init__", header.parameters.values())(self, *args, **kwargs)
     raise AssertionError("arguments that do fit")

@@ -51,7 +51,7 @@ class LazyModuleMixin:
         """Whether some parameters or buffers still wait for their shape."""
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
-    def _infer_parameters(self: Any, module: Any, args: Any, kwargs: Any = None) -> None:
+    def _infer_parameters(self: Any, module: Any, args: tuple[Any, ...], kwargs: Any = None) -> None:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
@@ -83,5 +83,5 @@ def _before_loading(module: Any, *args: Any) -> None:
     module._lazy_load_hook(*args)
 
 
-def _before_forward(module: Any, args: Any, kwargs: Any) -> None:
+def _before_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     module._infer_parameters(module, args, kwargs)

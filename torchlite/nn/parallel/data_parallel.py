@@ -27,7 +27,7 @@ def _devices(device_ids: Sequence[int | Device] | None) -> list[Device]:
     return [d if d.index is not None else Device(d.type, 0) for d in found]
 
 
-def _on_all(module: Module, inputs: Any, kwargs: Any, devices: list[Device], output: Any, dim: int) -> Any:
+def _on_all(module: Module, inputs: Any, kwargs: dict[str, Any], devices: list[Device], output: Any, dim: int) -> Any:
     for t in chain(module.parameters(), module.buffers()):
         if t.device != devices[0]:
             raise RuntimeError(

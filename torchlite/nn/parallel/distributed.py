@@ -161,7 +161,7 @@ class DistributedDataParallel(Module, Joinable):
             leaves[at] = leaf
         return tree_unflatten(leaves, spec)
 
-    def _run(self, inputs: Any, kwargs: Any) -> Any:
+    def _run(self, inputs: Any, kwargs: dict[str, Any]) -> Any:
         if self.mixed_precision is None:
             return self.module(*inputs, **kwargs)
         inputs, kwargs = cast_inputs((inputs, kwargs), self.mixed_precision)
@@ -264,7 +264,7 @@ class DistributedDataParallel(Module, Joinable):
         """Results of several devices, on one."""
         return gather(outputs, output_device, dim=self.dim)
 
-    def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
+    def scatter(self, inputs: Any, kwargs: dict[str, Any], device_ids: Any) -> Any:
         """The pieces of arguments for several devices."""
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 

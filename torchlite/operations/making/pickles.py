@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from ...backends.base import get_backend
@@ -183,7 +184,7 @@ def _rebuild_sparse_tensor(layout_: layout, data: Any) -> Tensor:
     raise NotImplementedError(f"rebuilding sparse tensor for layout {layout_}")
 
 
-def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+def _rebuild_from_type_v2(func: Callable[..., Any], new_type: Any, args: tuple[Any, ...], state: Any) -> Any:
     made = func(*args)
     if type(made) is not new_type:
         made = as_class(made, new_type)

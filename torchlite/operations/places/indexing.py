@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import method
+from ...core.declare import Op, method
 from ...core.machine import TensorBase
 from ...core.machine.fast import accelerated
 from ...core.machine.node import UNVERSIONED, Counter
@@ -120,7 +120,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     return _get(self, index)
 
 
-def _recipe(op: Any) -> tuple[Any, tuple[int, ...]]:
+def _recipe(op: Op) -> tuple[Any, tuple[int, ...]]:
     """The class of a view's node, and what it notes: arguments after the tensor, by their places, or its shape (-1)."""
     return op.node_class, tuple([-1 if what else at - 1 for _, at, what in op._to_note])
 

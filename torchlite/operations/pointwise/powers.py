@@ -146,7 +146,7 @@ def pow_(*args: Any, **kwargs: Any) -> Tensor:
     return any_pow(*args, **kwargs)
 
 
-def _number_power(args: Any, kwargs: Any) -> Any:
+def _number_power(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The op that a power comes to whose exponent is a number."""
     alone = len(args) == 2 and not kwargs and isinstance(args[0], Tensor) and args[1].__class__ in (int, float)
     return (pow_scalar, args) if alone else None

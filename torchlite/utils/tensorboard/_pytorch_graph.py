@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class _Recorder(TorchFunctionMode):
             self.note("/".join([*self.boxes, name]), op, [], [t], said)
         return self.made[id(t)][1]
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         inputs = [self.source(t) for t in _tensors(args, kwargs)]
         result = func(*args, **kwargs)

@@ -26,7 +26,7 @@ class _Pipe:
         return functools.partial(function, self)
 
     @classmethod
-    def register_function(cls, function_name: str, function: Any) -> None:
+    def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
         cls.functions[function_name] = function
 
     @classmethod
