@@ -441,6 +441,24 @@ def test_max_pooling(isa, case):
         back.agree((best, x, taps, *geometry, True), 1e-6, 1e-6, signs=False)
 
 
+# ---- the first few
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 33), (3, 1), (4, 9, 2), (2, 300), (3, 900)])
+@pytest.mark.parametrize("largest", (True, False))
+def test_topk(isa, shape, largest):
+    pair = Pair("topk")
+    for axis in range(len(shape)):
+        for k in {1, min(3, shape[axis]), min(64, shape[axis])}:
+            x = np.random.default_rng(0).permutation(math.prod(shape)).reshape(shape).astype(np.float32)
+            for laid, taken in layouts(x):
+                pair.agree((laid, axis, k, largest, True), 0, 0, taken)
+            if x.size <= 256:  # where the twin, too, takes of equals the first, of which some here are NaN
+                pair.agree((special(x.size).reshape(shape), axis, k, largest, True), 0, 0)
+    pair.agree((numbers((2, 70)), 1, 65, largest, True), taken=False)
+    pair.agree((numbers((2, 70)), 1, 0, largest, True), taken=False)
+
+
 # ---- batch normalization
 
 
@@ -1187,6 +1205,7 @@ def good_calls():
     yield "_max_pool3d_backward", (numbers(best.shape, 5), image, taps, *pool)
     for name in ("tril", "triu"):
         yield name, (image, 1)
+    yield "topk", (image, 1, 2, True, True)
     yield "clamp", (image, np.array(0, np.float32), None)
     yield "_prelu_kernel", (image, np.array([0.3], np.float32))
     c = np.abs(numbers(4, 6)) + 1
