@@ -18,17 +18,22 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 
 
-def forked(lib: str, limit: float, arguments: list[str], environments: list[dict[str, str]]) -> list[int]:
-    """How so many ranks ended that were forked from `lib`'s process, and told of `arguments` and their environment."""
-    requests, answers = _parent(lib)
+def forked(
+    lib: str, limit: float, arguments: list[str], environments: list[dict[str, str]], through: str = ""
+) -> list[int]:
+    """How so many ranks ended that were forked from `lib`'s process, and told of `arguments` and their environment.
+
+    That process was started `through` a module, if one is named.
+    """
+    requests, answers = _parent(lib, through)
     print(json.dumps([limit, arguments, environments]), file=requests, flush=True)
     return json.loads(answers.readline())
 
 
 @functools.cache
-def _parent(lib: str) -> tuple[Any, Any]:
+def _parent(lib: str, through: str) -> tuple[Any, Any]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", __name__, lib]
+    command = [sys.executable, *(["-m", through] if through else ()), "-m", __name__, lib]
     process = subprocess.Popen(
         command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

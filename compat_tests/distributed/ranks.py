@@ -22,9 +22,11 @@ from .nursery import ROOT, forked, main
 LIMIT = 280
 
 
-def run(lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (), **environment: str) -> list[Any]:
+def run(
+    lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (), through: str = "", **environment: str
+) -> list[Any]:
     """What `function(torch, tell)` told in each of so many processes."""
-    codes, told = ended(lib, function, ranks, launcher, **environment)
+    codes, told = ended(lib, function, ranks, launcher, through, **environment)
     failed = [each["error"] for each in told.values() if "error" in each]
     assert not failed, "\n".join(failed)
     assert not any(codes) and len(told) == ranks, codes
@@ -32,7 +34,7 @@ def run(lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (),
 
 
 def ended(
-    lib: str, function: Any, ranks: int, launcher: tuple[str, ...] = (), **environment: str
+    lib: str, function: Any, ranks: int, launcher: tuple[str, ...] = (), through: str = "", **environment: str
 ) -> tuple[list[int], dict[int, Any]]:
     """How processes ended, and the reports of those that left one."""
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +45,7 @@ def ended(
             codes = [subprocess.run(command, env=plain, cwd=ROOT, timeout=LIMIT).returncode]
         else:
             numbered = [{"RANK": str(rank), "WORLD_SIZE": str(ranks), **environment} for rank in range(ranks)]
-            codes = forked(lib, LIMIT, arguments, numbered)
+            codes = forked(lib, LIMIT, arguments, numbered, through)
         paths = {rank: Path(folder, str(rank)) for rank in range(ranks)}
         return codes, {rank: json.loads(path.read_text()) for rank, path in paths.items() if path.exists()}
 
@@ -91,7 +93,7 @@ def start(torch: Any, **how: Any) -> Any:
     if "INIT" in os.environ:
         how |= {"init_method": os.environ["INIT"], "rank": int(os.environ["RANK"])}
         how |= {"world_size": int(os.environ["WORLD_SIZE"])}
-    torch.distributed.init_process_group("gloo", **how)
+    torch.distributed.init_process_group(how.pop("backend", "gloo"), **how)
     return torch.distributed
 
 

@@ -52,8 +52,8 @@ def _coalescing_manager(
         engine = pg._engine(device_of(device).type)
         if engine.device == "cpu":
             raise RuntimeError(f"Backend {pg.name()} does not implement startCoalescing")
-        with engine.together():
-            yield manager
+        yield manager
+        engine.begin()
         return
     calls: list[Call] = []
     pg._coalesced = calls

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -39,7 +38,7 @@ def isend(
         )
     call = pg._call("send", [tensor])
     array = call.read(tensor)
-    work = Work("send", [tensor], pg._timeout.total_seconds())
+    work = Work("send", [tensor], pg._timeout.total_seconds(), call.engine.begin)
     call.engine.send(array, to, tag, lambda error, _: work._finish(error))
     return work
 
@@ -57,7 +56,7 @@ def irecv(
         raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
     call = pg._call("recv", [tensor])
     array = call.fill(tensor)
-    work = Work("recv", [tensor], pg._timeout.total_seconds())
+    work = Work("recv", [tensor], pg._timeout.total_seconds(), call.engine.begin)
     work._settle = call.settle
     call.engine.receive(array, source, tag, lambda error, other: work._finish(error, _global(pg, other)))
     return work
@@ -119,10 +118,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Begin sends and receives together, in which none waits for another."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
-    with contextlib.ExitStack() as together:
-        for engine in {id(engine): engine for op in p2p_op_list for engine in op.group._engines.values()}.values():
-            together.enter_context(engine.together())
-        return [op.op(op.tensor, group=op.group, tag=op.tag, **{_PEER[op.op]: op.group_peer}) for op in p2p_op_list]
+    return [op.op(op.tensor, group=op.group, tag=op.tag, **{_PEER[op.op]: op.group_peer}) for op in p2p_op_list]
 
 
 _PEER = {isend: "group_dst", irecv: "group_src"}
@@ -133,6 +129,8 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
     pg = _member(group, "monitored_barrier")
     if pg is None:
         return
+    if pg._asked_for == "nccl":
+        raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     seconds = (timeout or pg._timeout).total_seconds()
     if pg.rank():
         try:

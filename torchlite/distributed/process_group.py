@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
+from typing import Any
 
 from ..core.machine import Tensor
 from ..core.state import local
@@ -126,6 +128,8 @@ class ProcessGroup:
         line = self._lines[id(call.engine)]
         if self._detailed:
             check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)
+        if call.engine.device != "cpu":
+            run = _placed(call.engine.here(), run)
         seconds = self._timeout.total_seconds()
         if not async_op:
             line.now(call.name, run, seconds)
@@ -133,6 +137,16 @@ class ProcessGroup:
         work = Work(call.name, call.results, seconds)
         line.later(run, work)
         return work
+
+
+def _placed(place: AbstractContextManager[Any], run: Callable[[], None]) -> Callable[[], None]:
+    """The same for another thread, which has other streams."""
+
+    def task() -> None:
+        with place:
+            run()
+
+    return task
 
 
 bear_name(ProcessGroup, "torch.distributed.distributed_c10d")

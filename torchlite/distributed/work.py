@@ -19,8 +19,9 @@ __all__ = ["Work"]
 class Work:
     """A collective, a send or a receive that was begun."""
 
-    def __init__(self, name: str, result: list[Any], seconds: float) -> None:
+    def __init__(self, name: str, result: list[Any], seconds: float, urge: Callable[[], None] = lambda: None) -> None:
         self._name, self._result, self._seconds = name, result, seconds
+        self._urge = urge  # for what begins when somebody asks for it
         self._pending = threading.Lock()
         self._pending.acquire()
         self._error: BaseException | None = None
@@ -51,6 +52,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether it is done, well or not."""
+        self._urge()
         return not self._pending.locked()
 
     def is_success(self) -> bool:
@@ -63,6 +65,7 @@ class Work:
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it is done; what went wrong is raised."""
+        self._urge()
         seconds = timeout.total_seconds() if timeout else self._seconds
         if not self._pending.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
             raise DistBackendError(f"Timed out waiting {seconds * 1000:.0f}ms for {self._name} operation to complete")

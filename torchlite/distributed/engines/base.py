@@ -61,8 +61,11 @@ class Engine:
         """Begin to receive, from anyone where no source is named."""
         raise NotImplementedError
 
-    def together(self) -> AbstractContextManager[None]:
-        """Sends and receives in here are begun at once, when it is left."""
+    def begin(self) -> None:
+        """Begin the sends and receives that were put off until somebody waits for one."""
+
+    def here(self) -> AbstractContextManager[Any]:
+        """Where work of this moment belongs that another thread does: a device's stream."""
         return nullcontext()
 
     def fail(self, why: str) -> None:

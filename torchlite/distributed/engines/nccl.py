@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import math
+import pickle
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import Any
 
 from ...core.values import Array
-from ..errors import DistBackendError
+from ..errors import DistBackendError, DistStoreError
 from ..reduction import Reduction
-from ..stores import Store
+from ..stores import PrefixStore, Store
+from ..work import Line, Work
 from .base import Done, Engine
 
 _OPS = {"add": "SUM", "multiply": "PROD", "minimum": "MIN", "maximum": "MAX"}
+_REFUSED = {"bitwise_and": "BAND", "bitwise_or": "BOR", "bitwise_xor": "BXOR"}
 _DTYPES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "uint32": "UINT32", "int64": "INT64",
     "uint64": "UINT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "float32": "FLOAT32", "float64": "FLOAT64",
@@ -34,36 +41,102 @@ def available() -> bool:
         return False
 
 
+class _Circle:
+    """What connects the GPUs of some processes. One call uses it at a time, and is ended when it takes too long."""
+
+    def __init__(self, store: Store, rank: int, ranks: Sequence[int], timeout: float) -> None:
+        self._nccl, self._store, self._rank, self._ranks, self.timeout = _nccl(), store, rank, ranks, timeout
+        self._made: Any = None
+        self._turn, self._ended = threading.Lock(), threading.Event()
+        self._deadline, self._failure = math.inf, ""
+
+    @contextlib.contextmanager
+    def on(self, array: Array) -> Iterator[tuple[Any, int]]:
+        """CuPy's object for it, and the address of the stream; made for the GPU of the first array."""
+        import cupy
+
+        with self._turn, array.device:
+            self._raise_failure()
+            self._made = self._made or self._connect()
+            stream = cupy.cuda.get_current_stream()
+            self._deadline = time.monotonic() + self.timeout
+            try:
+                yield self._made, stream.ptr
+                stream.synchronize()
+            except self._nccl.NcclError as error:
+                self._failure = self._failure or f"NCCL error: {error}"
+            finally:
+                self._deadline = math.inf
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise DistBackendError(self._failure)
+
+    def _connect(self) -> Any:
+        """Meet the others; by the store first, for NCCL would wait for ever."""
+        if self._rank == 0:
+            self._store.set("id", pickle.dumps(self._nccl.get_unique_id()))
+        self._store.set(str(self._rank), "")
+        for number, other in enumerate(self._ranks):
+            try:
+                self._store.wait([str(number)], timedelta(seconds=self.timeout))
+            except DistStoreError:
+                raise DistBackendError(f"rank {other} did not come to NCCL within {self.timeout:g} s") from None
+        threading.Thread(target=self._watch, daemon=True, name="watchdog").start()
+        return self._nccl.NcclCommunicator(len(self._ranks), pickle.loads(self._store.get("id")), self._rank)
+
+    def _watch(self) -> None:
+        while not self._ended.wait(min(1.0, self.timeout / 10)):
+            if time.monotonic() > self._deadline:
+                self.fail(
+                    f"[Rank {self._ranks[self._rank]}] Watchdog caught collective operation timeout: it ran for "
+                    f"{self.timeout * 1000:.0f} milliseconds before timing out."
+                )
+
+    def fail(self, why: str) -> None:
+        self._failure = self._failure or why
+        self._leave("abort")
+
+    def close(self) -> None:
+        self._leave("destroy")
+
+    def _leave(self, how: str) -> None:
+        self._ended.set()
+        made, self._made = self._made, None
+        if made is not None:
+            getattr(made, how)()
+
+
 class NCCL(Engine):
-    """Collectives between GPUs, on the stream that is current; they return when it has come to their end."""
+    """Collectives between GPUs, on the stream that is current; they return when it has come to their end.
+
+    Sends and receives wait until somebody waits for one, and are then begun as one: one after the other, two processes
+    that send would wait for each other.
+    """
 
     device = "cuda"
 
     def __init__(self, store: Store, rank: int, ranks: Sequence[int], timeout: float) -> None:
         super().__init__(rank, ranks, timeout)
-        self._nccl, self._store = _nccl(), store
-        self._made: Any = None
-        self._gathering = False
-        self._begun: list[tuple[Array, Callable[[Any, int], Any], int, Done]] = []
+        self._nccl = _nccl()
+        self._all, self._pairs = (
+            _Circle(PrefixStore(name, store), rank, self.ranks, timeout) for name in ("all", "pairs")
+        )
+        self._messages: list[tuple[Array, Callable[[Any, int], Any], int, Done]] = []
+        self._line = Line()
+
+    def here(self) -> AbstractContextManager[Any]:
+        import cupy
+
+        return cupy.cuda.get_current_stream()
 
     @contextlib.contextmanager
     def _on(self, array: Array) -> Iterator[tuple[Any, int]]:
-        """What connects the GPUs, and the address of the stream; made for the GPU of the first array."""
-        import cupy
-
-        with array.device:
-            if self._made is None:
-                if self.rank == 0:
-                    self._store.set("id", json.dumps(list(self._nccl.get_unique_id())))
-                self._made = self._nccl.NcclCommunicator(
-                    self.size, tuple(json.loads(self._store.get("id"))), self.rank
-                )
-            stream = cupy.cuda.get_current_stream()
-            try:
-                yield self._made, stream.ptr
-                stream.synchronize()
-            except self._nccl.NcclError as error:
-                raise DistBackendError(f"NCCL error: {error}") from error
+        self.begin()
+        self._all.timeout = self.timeout
+        with self._all.on(array) as found:
+            yield found
 
     def _kind(self, array: Array) -> tuple[int, int]:
         """How many numbers an array has, and of which type, as NCCL knows them; bytes, if it knows none such."""
@@ -76,8 +149,10 @@ class NCCL(Engine):
 
     def _op(self, array: Array, reduction: Reduction) -> int:
         name = "maximum" if array.dtype.kind == "b" and reduction.name == "add" else reduction.name
-        if name not in _OPS or (array.dtype.name not in _DTYPES and array.dtype.kind != "c"):
-            raise ValueError(f"NCCL does not reduce {array.dtype.name} by {name}")
+        if name not in _OPS:
+            raise ValueError(f"Cannot use ReduceOp.{_REFUSED[name]} with NCCL")
+        if array.dtype.name not in _DTYPES and array.dtype.kind != "c":
+            raise TypeError(f"NCCL does not reduce {array.dtype.name}")
         return self._constant(_OPS[name])
 
     def _constant(self, name: str) -> int:
@@ -129,63 +204,61 @@ class NCCL(Engine):
     def _exchange(self, on: Array, outs: Sequence[Array | None], pieces: Sequence[Array | None]) -> None:
         """Give each its piece, and get one from each, all at once; from itself by copying."""
         own, out = pieces[self.rank], outs[self.rank]
-        if own is not None and out is not None:
-            out[...] = own
-        with self._on(on) as (group, stream):
-            self._nccl.groupStart()
+        with self._on(on) as (group, stream), self._as_one():
+            if own is not None and out is not None:
+                out[...] = own
             for other in range(self.size):
                 piece, room = pieces[other], outs[other]
                 if other != self.rank and piece is not None and piece.size:
                     group.send(piece.data.ptr, *self._kind(piece), other, stream)
                 if other != self.rank and room is not None and room.size:
                     group.recv(room.data.ptr, *self._kind(room), other, stream)
-            self._nccl.groupEnd()
 
     def send(self, array: Array, to: int, tag: int, done: Done) -> None:
-        self._begin(array, lambda group, stream: group.send(array.data.ptr, *self._kind(array), to, stream), to, done)
+        self._messages.append(
+            (array, lambda pairs, stream: pairs.send(array.data.ptr, *self._kind(array), to, stream), to, done)
+        )
 
     def receive(self, array: Array, source: int | None, tag: int, done: Done) -> None:
         if source is None:
             raise ValueError("NCCL receives from a rank that is named")
-        self._begin(
-            array, lambda group, stream: group.recv(array.data.ptr, *self._kind(array), source, stream), source, done
+        self._messages.append(
+            (array, lambda pairs, stream: pairs.recv(array.data.ptr, *self._kind(array), source, stream), source, done)
         )
 
-    def _begin(self, array: Array, what: Callable[[Any, int], Any], other: int, done: Done) -> None:
-        self._begun.append((array, what, other, done))
-        if not self._gathering:
-            self._launch()
+    def begin(self) -> None:
+        messages, self._messages = self._messages, []
+        if not messages:
+            return
+        self._pairs.timeout, place = self.timeout, self.here()
+
+        def task() -> None:
+            failure = None
+            try:
+                with place, self._pairs.on(messages[0][0]) as (pairs, stream), self._as_one():
+                    for _, move, *_ in messages:
+                        move(pairs, stream)
+            except DistBackendError as error:
+                failure = error
+            for _, _, other, done in messages:
+                done(failure, other)
+
+        self._line.later(task, Work("messages", [], self.timeout))
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        self._gathering = True
+    def _as_one(self) -> Iterator[None]:
+        self._nccl.groupStart()
         try:
             yield
         finally:
-            self._gathering = False
-            self._launch()
-
-    def _launch(self) -> None:
-        """Begin at once what was gathered: one after the other, two processes would wait for each other."""
-        begun, self._begun = self._begun, []
-        failure = None
-        try:
-            for array, *_ in begun[:1]:
-                with self._on(array) as (group, stream):
-                    self._nccl.groupStart()
-                    for _, what, *_ in begun:
-                        what(group, stream)
-                    self._nccl.groupEnd()
-        except DistBackendError as error:
-            failure = error
-        for _, _, other, done in begun:
-            done(failure, other)
+            self._nccl.groupEnd()
 
     def fail(self, why: str) -> None:
-        if self._made is not None:
-            self._made.abort()
+        self._all.fail(why)
+        self._pairs.fail(why)
 
     def close(self) -> None:
-        if self._made is not None:
-            self._made.destroy()
-            self._made = None
+        self.begin()
+        self._line.close()
+        self._all.close()
+        self._pairs.close()

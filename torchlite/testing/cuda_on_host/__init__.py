@@ -3,9 +3,9 @@
     python -m torchlite.testing.cuda_on_host -m pytest …        or a script, with its arguments
 
 or `enable()` before anything imports CuPy. What CuPy calls is replaced from below: the runtime's functions, which its
-modules find in each other's tables of C functions; the driver and cuBLAS, libraries that it looks for by name; and the
-compiler, for which g++ makes a host function of each kernel. Thrust, cuSOLVER and cuFFT, which come as code for GPUs,
-give way to NumPy, and are not tried by this. Whatever else would need a GPU is refused by name.
+modules find in each other's tables of C functions; the driver, cuBLAS and NCCL, libraries that it looks for by name;
+and the compiler, for which g++ makes a host function of each kernel. Thrust, cuSOLVER and cuFFT, which come as code
+for GPUs, give way to NumPy, and are not tried by this. Whatever else would need a GPU is refused by name.
 
 It shows that every call exists and is taken, that kernels compile, what they compute, and how often the device is
 launched, copied to and waited for. It does not show speed, races, several devices, or how CUDA's libraries round.

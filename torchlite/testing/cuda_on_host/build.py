@@ -1,4 +1,4 @@
-"""What g++ makes: the stand-ins for the driver and for cuBLAS, and a library of each kernel; all kept on disk."""
+"""What g++ makes: the stand-ins for the driver, cuBLAS and NCCL, and a library of each kernel; all kept on disk."""
 
 from __future__ import annotations
 
@@ -90,15 +90,25 @@ def _includes() -> list[str]:
     return [f"-I{folder}" for folder in (HERE, HERE / "headers", _cupy_folder() / "_core" / "include", cuda_headers())]
 
 
-def _compile(target: Path, arguments: Sequence[str]) -> Path:
+def _compile(target: Path, arguments: Sequence[str], source: str | None = None) -> Path:
     """Let g++ make `target`, which appears when it is whole: several processes may want it at once."""
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             made = Path(folder) / target.name
-            run = subprocess.run(["g++", *arguments, "-o", str(made)], capture_output=True, text=True)
+            run = subprocess.run(["g++", *arguments, "-o", str(made)], input=source, capture_output=True, text=True)
             if run.returncode:
                 errors = [line for line in run.stderr.splitlines() if "error" in line]
                 raise BuildError("\n".join(errors[:8]) or run.stderr)
+            os.replace(made, target)
+    return target
+
+
+def _written(target: Path, text: str) -> Path:
+    """A file with a text, which other processes never see half of."""
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            made = Path(folder) / target.name
+            made.write_text(text)
             os.replace(made, target)
     return target
 
@@ -122,11 +132,14 @@ def blas() -> Path:
     major = wheel()[0]  # type: ignore[index]
     (bound,) = (_cupy_folder().parent / "cupy_backends" / "cuda" / "libs").glob("cublas.*.so")
     names = {name.decode() for name in _BLAS.findall(bound.read_bytes())}
-    refusing = cache() / "blas_refusals.cpp"
-    refusing.write_text(
-        "".join(f'extern "C" __attribute__((weak)) int {name}() {{ return 15; }}\n' for name in sorted(names))
-    )
+    refusals = [f'extern "C" __attribute__((weak)) int {name}() {{ return 15; }}\n' for name in sorted(names)]
+    refusing = _written(cache() / "blas_refusals.cpp", "".join(refusals))
     return _library(f"libcublas.so.{major}", [HERE / "blas.cpp", refusing], _includes())
+
+
+def nccl() -> Path:
+    """The stand-in for NCCL."""
+    return _library("libnccl.so.2", [HERE / "nccl.cpp"], _includes())
 
 
 @functools.cache
@@ -134,7 +147,7 @@ def _prelude() -> Path:
     """The folder where what all kernels begin with lies, compiled."""
     folder = cache() / "prelude"
     folder.mkdir(exist_ok=True)
-    shutil.copy(HERE / "prelude.h", folder)
+    _written(folder / "prelude.h", (HERE / "prelude.h").read_text())
     _compile(folder / "prelude.h.gch", [*_KERNEL_FLAGS, *_includes(), "-x", "c++-header", str(HERE / "prelude.h")])
     return folder
 
@@ -143,9 +156,7 @@ def kernel(source: str, defines: Sequence[str]) -> Path:
     """A shared library of C++ that begins with `prelude.h`."""
     target = cache() / f"{_digest(source, sorted(defines))}.so"
     if not target.exists():
-        folder = _prelude()
-        written = target.with_suffix(".cpp")
-        written.write_text(source)
-        _compile(target, [*_KERNEL_FLAGS, f"-I{folder}", *_includes(), *defines, "-shared", str(written)])
-        written.unlink()
+        _compile(
+            target, [*_KERNEL_FLAGS, f"-I{_prelude()}", *_includes(), *defines, "-shared", "-x", "c++", "-"], source
+        )
     return target

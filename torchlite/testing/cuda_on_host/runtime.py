@@ -33,7 +33,7 @@ _OWN = frozenset(("check_status", "runtimeGetVersion", "_getCUDAMajorVersion"))
 
 
 def install(memory: int) -> Any:
-    """Replace the runtime, the driver and cuBLAS; gives the library that stands for them."""
+    """Replace the runtime, the driver, cuBLAS and NCCL; gives the library that stands for them."""
     os.environ["CUPY_ACCELERATORS"] = ""  # CUB's kernels come as code for GPUs
     library = ctypes.PyDLL(str(build.driver()), ctypes.RTLD_GLOBAL)
     ctypes.c_size_t.in_dll(library, "host_memory").value = memory
@@ -41,6 +41,7 @@ def install(memory: int) -> Any:
     library.host_refusal.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
     library.host_take_trace.restype = ctypes.c_char_p
     _install_blas()
+    ctypes.CDLL(str(build.nccl()), ctypes.RTLD_GLOBAL)
     import cupy_backends.cuda.api.runtime as runtime
 
     refused = 0

@@ -1,0 +1,219 @@
+"""Groups of NCCL, between processes with a stand-in for a device each, tell what PyTorch's of gloo tell."""
+
+import re
+import time
+from datetime import timedelta
+
+import pytest
+
+import torchlite as torch
+
+from ..distributed.ranks import in_pytorch, run, start
+from ..distributed.test_collectives import DTYPES, SHAPES, all_collectives
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+def started(torch):
+    """PyTorch's group of gloo; torchlite's of NCCL, with all tensors on the device."""
+    if torch.__name__ == "torch":
+        return start(torch)
+    torch.set_default_device("cuda")
+    return start(torch, backend="nccl")
+
+
+def same(function, ranks=2):
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    ours = run("torchlite", function, ranks, through="torchlite.testing.cuda_on_host")
+    for rank, (mine, model) in enumerate(zip(ours, in_pytorch(function, ranks), strict=True)):
+        for number, (here, there) in enumerate(zip(mine, model)):
+            assert here == there, f"rank {rank}, told as number {number}, after {mine[max(number - 2, 0) : number]}"
+        assert len(mine) == len(model)
+
+
+def matrix(torch, tell):
+    dist = started(torch)
+    groups = [dist.group.WORLD, dist.new_group([1, 0])]
+    for number, dtype in enumerate(DTYPES):
+        for shape in (SHAPES[number % len(SHAPES)], (3, 2)):
+            for group in groups[: 1 + (dtype == "float32")]:
+                if group != dist.GroupMember.NON_GROUP_MEMBER:
+                    ops = ["SUM", "AVG", "PRODUCT", "MIN", "MAX"]
+                    all_collectives(torch, dist, tell, group, shape, dtype, "rows", bool(number % 2), ops)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_collectives_and_dtypes(ranks):
+    same(matrix, ranks)
+
+
+def messages(torch, tell):
+    """Sends and receives of more than any buffer holds, in the ways in which programs pair them."""
+    dist = started(torch)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    after, before = (rank + 1) % size, (rank - 1) % size
+    x, y = torch.full((1 << 20,), float(rank + 1)), torch.zeros(1 << 20)
+
+    work = dist.isend(x, after)
+    dist.recv(y, before)
+    work.wait()
+    tell(work.is_completed(), y.sum().item())
+
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, x * 2, after), dist.P2POp(dist.irecv, y, before)])
+    for work in works:
+        work.wait()
+    tell(y.sum().item())
+
+    if rank == 0:
+        work = dist.isend(x, 1)
+        dist.all_reduce(y)
+        work.wait()
+    else:
+        dist.all_reduce(y)
+        if rank == 1:
+            tell(dist.recv(x, 0), x[-1].item())
+    tell(y[0].item())
+
+    columns = torch.zeros(4, 3)
+    if rank == 0:
+        dist.send(torch.arange(12.0).reshape(4, 3), 1, tag=5)
+    elif rank == 1:
+        tell(dist.recv(columns, 0, tag=5), columns.tolist())
+    dist.barrier()
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_messages(ranks):
+    same(messages, ranks)
+
+
+def objects(torch, tell):
+    dist = started(torch)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    found = [None] * size
+    dist.all_gather_object(found, {"rank": rank, "words": "ab" * rank})
+    tell(found)
+    given = [["one", 2], (3.0,)] if rank == 0 else [None, None]
+    dist.broadcast_object_list(given, 0)
+    tell(given)
+    out = [None]
+    dist.scatter_object_list(out, ["a", "bb"] if rank == 0 else None, 0)
+    tell(out)
+    dist.gather_object(out[0], found if rank == 1 else None, 1)
+    tell(found)
+
+
+def test_objects():
+    same(objects)
+
+
+def losses(torch, wrap, batch, mean):
+    """Of some steps of a small network, on a share of the batch or all of it."""
+    torch.manual_seed(0)
+    torch.set_default_device("cpu")  # with the numbers that are drawn there
+    layers = torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 1)
+    model = wrap(torch.nn.Sequential(*layers).to(batch.device))
+    optimizer, found = torch.optim.SGD(model.parameters(), 0.1), []
+    for _ in range(4):
+        loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(mean(loss.detach()).item())
+    return found
+
+
+def batch(torch):
+    return torch.arange(48.0).reshape(8, 6).sin()
+
+
+def networks(torch, tell):
+    dist = started(torch)
+    own = batch(torch).cuda().chunk(dist.get_world_size())[dist.get_rank()]
+    synchronized = torch.nn.SyncBatchNorm.convert_sync_batchnorm
+
+    def mean(loss):
+        dist.all_reduce(loss, dist.ReduceOp.AVG)
+        return loss
+
+    def cut(model):
+        dist.fsdp.fully_shard(model[0])
+        dist.fsdp.fully_shard(model)
+        return model
+
+    for wrap in (
+        torch.nn.parallel.DistributedDataParallel,
+        dist.fsdp.FullyShardedDataParallel,
+        cut,
+    ):
+        tell(*losses(torch, lambda model, wrap=wrap: wrap(synchronized(model)), own, mean))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_networks_learn_as_in_one_process(ranks):
+    told = run("torchlite", networks, ranks, through="torchlite.testing.cuda_on_host")
+    alone = losses(torch, lambda model: model, batch(torch), lambda loss: loss)
+    for each in told:
+        assert [float(loss) for loss in each] == pytest.approx(alone * 3, rel=1e-5)
+
+
+def one_is_late(torch, tell):
+    dist = started(torch)
+    dist.all_reduce(torch.ones(1))
+    dist.group.WORLD.set_timeout(timedelta(seconds=1))
+    if dist.get_rank():
+        time.sleep(4)
+    for _ in range(2):
+        with pytest.raises(dist.DistBackendError) as refusal:
+            dist.all_reduce(torch.ones(1))
+        tell(refusal.value)
+
+
+def one_does_not_come(torch, tell):
+    dist = started(torch)
+    dist.group.WORLD.set_timeout(timedelta(seconds=1))
+    if dist.get_rank() == 0:
+        with pytest.raises(dist.DistBackendError) as refusal:
+            dist.barrier()
+        tell(refusal.value)
+
+
+def one_is_gone(torch, tell):
+    dist = started(torch)
+    dist.all_reduce(torch.ones(1))
+    if dist.get_rank() == 0:
+        with pytest.raises(dist.DistBackendError) as refusal:
+            dist.all_reduce(torch.ones(1))
+        tell(refusal.value)
+
+
+@pytest.mark.parametrize("what, told", [
+    (one_is_late, "Watchdog caught collective operation timeout"),
+    (one_does_not_come, "rank 1 did not come to NCCL within 1 s"),
+    (one_is_gone, "NCCL error"),
+])  # fmt: skip
+def test_what_others_do_not_do_is_an_error_in_time(what, told):
+    (first, *_), _ = run("torchlite", what, through="torchlite.testing.cuda_on_host")
+    assert re.search(told, first)
+
+
+def refused(torch, tell):
+    dist = started(torch)
+    x = torch.ones(2, dtype=torch.int64)
+    for call in (
+        lambda: dist.all_reduce(x, dist.ReduceOp.BAND), lambda: dist.all_reduce(x.bool(), dist.ReduceOp.BXOR),
+        lambda: dist.recv(x), dist.monitored_barrier, lambda: dist.all_reduce(x.cpu()),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, RuntimeError)) as refusal:
+            call()
+        tell(refusal.value)
+
+
+def test_what_nccl_does_not_do_is_refused():
+    assert run("torchlite", refused, through="torchlite.testing.cuda_on_host") == 2 * [[
+        "Cannot use ReduceOp.BAND with NCCL", "Cannot use ReduceOp.BXOR with NCCL",
+        "NCCL receives from a rank that is named", "monitored_barrier is only implemented for GLOO backend.",
+        "No backend type associated with device type cpu",
+    ]]  # fmt: skip
