@@ -90,6 +90,17 @@ t.nn.functional.max_pool2d(ones('float32', 4), 2, padding=-1)
 t.nn.functional.max_pool3d(ones('float32', 2, 1, 0, 1, 2), 1)
 t.nn.functional.max_pool3d(ones('float32', 2, 1, 0, 1, 2), 2, padding=-1)
 t.nn.functional.conv2d(ones('float32', 1, 1, 4, 3), ones('float32', 1, 2, 2), padding='same')
+ones('float32', 3).index_add_(0, t.tensor([5]), ones('float32', 1))
+ones('float32', 3, 2).index_add_(0, t.tensor([5]), ones('float32', 1, 2))
+t.dist(ones('float32', 2), ones('float32', 3))
+t.sparse.mm(ones('complex64', 2, 2).to_sparse_csr(), ones('complex64', 2, 2), 'sum')
+t.sparse.mm(ones('int64', 2, 2).to_sparse_csr(), ones('int64', 2, 2), 'amax')
+t.sparse.sampled_addmm(ones('int64', 2, 2).to_sparse_csr(), ones('int64', 2, 2), ones('int64', 2, 2))
+t.sparse.sampled_addmm(ones('float16', 2, 2).to_sparse_csr(), ones('float16', 2, 2), ones('float16', 2, 2))
+t.sparse.sampled_addmm(ones('float32', 2, 2).to_sparse_csr(), ones('float16', 2, 2), ones('float32', 2, 2))
+t.sparse.sampled_addmm(ones('int64', 2, 2).to_sparse_csr(), ones('float32', 2, 2), ones('float32', 2, 2))
+t.special.zeta(ones('float32', 2).requires_grad_(), 2).sum().backward()
+t.nn.functional.unfold(ones('complex32', 1, 1, 2, 2), 1)
 t.nn.functional.conv2d(ones('float32', 1, 1, 4, 3), ones('float32', 1, 2, 2), padding='x')
 """.strip().splitlines()
 
@@ -102,7 +113,7 @@ def told(call: str, t: Any) -> Any:
 
     try:
         result = eval(call, {"t": t, "ones": ones})
-    except (RuntimeError, NotImplementedError, TypeError) as refused:
+    except (RuntimeError, NotImplementedError, TypeError, IndexError) as refused:
         return type(refused).__name__, str(refused).split("\n")[0]
     return result is None or (str(result.dtype), result.tolist())
 
@@ -135,3 +146,26 @@ def test_complex_gradients_are_refused_whatever_was_called_before(t: Any) -> Non
         for _ in range(2):
             with pytest.raises(RuntimeError, match="does not support automatic differentiation"):
                 call(x.clone().requires_grad_())
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_unpooling_has_no_order_to_promise(dims: int) -> None:
+    def refusal(t: Any) -> str:
+        image, unpool = t.ones([1] * (dims + 2)), getattr(t.nn.functional, f"max_unpool{dims}d")
+        t.use_deterministic_algorithms(True)
+        try:
+            with pytest.raises(RuntimeError) as refused:
+                unpool(image, t.zeros(image.shape, dtype=t.int64), 2)
+        finally:
+            t.use_deterministic_algorithms(False)
+        return str(refused.value)
+
+    assert refusal(torchlite) == refusal(torch)
+
+
+@pytest.mark.parametrize("t", [torch, torchlite], ids=["torch", "torchlite"])
+def test_a_precision_of_no_known_name_changes_nothing(t: Any) -> None:
+    before = t.get_float32_matmul_precision()
+    with pytest.warns(UserWarning, match="x is not one of 'highest', 'high', or 'medium'"):
+        t.set_float32_matmul_precision("x")
+    assert t.get_float32_matmul_precision() == before

@@ -145,6 +145,11 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision in _PRECISIONS:
         matmul.precision = precision
+    else:
+        errors.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has "
+            "no effect."
+        )
 
 
 def get_float32_matmul_precision() -> str:

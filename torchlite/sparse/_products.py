@@ -8,12 +8,12 @@ from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_na
 from ..core.declare import describe, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, computed, functions
 from ..core.values import Array, Backend, dt
-from ..core.values.errors import missing_kernel_of
+from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import sparse_coo, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.products.matmul import H, adjoint
-from ..operations.vocabulary import scaled
+from ..operations.vocabulary import INEXACT, scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
 from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, tensor, unknown
@@ -310,6 +310,8 @@ def mm_reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if mat1.layout is not sparse_csr:
         raise missing_kernel_of("_sparse_mm_reduce_impl", mat1.backend.real)
+    if mat1.dtype not in dt.FLOATS and mat1._nnz():
+        raise not_implemented_for("spmm_reduce_kernel", mat1.dtype)
     result: Tensor = _mm_reduce.apply(mat1, mat2, reduce)[0]
     return result
 
@@ -326,9 +328,20 @@ def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
     return (mat1 @ mat2).sparse_mask(self).values()
 
 
-def _check_sampled(self: Tensor, *_: Any) -> None:
+def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
     if self.layout is not sparse_csr:
         raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
+    for name, t in (("mat2", mat2), ("self", self)):
+        if t.dtype is not mat1.dtype:
+            raise RuntimeError(
+                f"sampled_addmm: Expected mat1 and {name} to have the same dtype, but got {mat1.dtype.legacy} and "
+                f"{t.dtype.legacy}"
+            )
+    if self.dtype not in INEXACT - dt.WIDE.keys():
+        raise RuntimeError(
+            "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
+            f"{self.dtype.legacy}"
+        )
 
 
 sampled_addmm_op = OfTensors(

@@ -110,7 +110,7 @@ def _unfold(self: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: I
             f"Given input with spatial size {tuple(shape[-2:])}, {_described(kernel, dilation, padding)}, calculated "
             f"shape of the array of sliding blocks as ({made}), but its components must be at least one."
         )
-    check_dtype("im2col_out_cpu", self, INEXACT | {dt.bool_})
+    check_dtype("im2col_out_cpu", self, INEXACT - {dt.complex32} | {dt.bool_})
     return im2col.apply(self, kernel, dilation, padding, stride)
 
 

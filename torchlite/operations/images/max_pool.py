@@ -9,6 +9,7 @@ from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import local
 from ...core.values import Array, Backend, dt, errors
+from ...core.values.determinism import determinism
 from ...kernels.windows import steps
 from ..making.windows import Ints, channels_inside, like, spread
 from ..vocabulary import REAL, zero_gradient
@@ -358,6 +359,7 @@ def _declare_unpool(dims: int) -> Any:
         self: Tensor, indices: Tensor, output_size: Ints, stride: Ints | None = None, padding: Ints | None = None
     ) -> Tensor:
         """Images of zeros with values where the indices say."""
+        determinism.alert(f"max_unpooling{dims}d_forward_out")
         _check_unpool(self, indices, output_size, dims)
         for option, numbers in (("stride", stride), ("padding", padding)):
             if numbers is not None and len(numbers) != dims:

@@ -127,7 +127,8 @@ def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
 def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
-    check_range(xp, index, len(rows), out_of_bounds(wrap_dim(dim, self.ndim), len(rows), RuntimeError))
+    beyond = out_of_bounds(wrap_dim(dim, self.ndim), len(rows), RuntimeError) if self.ndim > 1 else _out_of_range
+    check_range(xp, index, len(rows), beyond)
     combine(xp, "add", rows, index, values if alpha.__class__ is int else xp.multiply(values, alpha))
 
 

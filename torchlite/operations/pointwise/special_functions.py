@@ -166,7 +166,7 @@ xlog1py: Binary = _pair(
 zeta: Binary = _pair(
     "special_zeta", kernels.zeta,
     (
-        undifferentiable("the derivative for 'self' is not implemented.", NotImplementedError),
+        undifferentiable("the derivative for 'zeta' is not implemented.", NotImplementedError),
         lambda g, self, other: g * -self * zeta.apply(self + 1, other),
     ),
     dtypes=PRECISE, label="zeta_cpu",

@@ -17,7 +17,7 @@ from ...core.declare import (
     reduced_count,
 )
 from ...core.machine import Tensor, result_type
-from ...core.values import Array, Namespace, dt, wrap_dim
+from ...core.values import Array, Namespace, broadcast_shapes, dt, wrap_dim
 from ...kernels.summing import add_reduce, widened
 
 # ---- the norm of a vector
@@ -196,6 +196,7 @@ def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
     if dt.bool_ in (t.dtype, other.dtype):
         t - other  # tells what is wrong with it
+    broadcast_shapes(t.array.shape, other.array.shape)
     d = result_type(t, other)
     if isinstance(p, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
