@@ -39,7 +39,7 @@ def _by_kernel(
         if g.__class__ is not backend.Array or dtype not in PRECISE:
             return None
         edges = node.next_edges
-        if not several and (edges[0] is None or len(edges) - edges.count(None) > 1):
+        if not several and (edges[0] is None or any([e is not None for e in edges[1:]])):
             return None
         shape = None
         if node.operand_forms is not None:
