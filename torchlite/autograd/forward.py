@@ -233,10 +233,8 @@ def _apply_linear(op: Op, primals: Sequence[Any], tangents: Sequence[Any]) -> li
     """The op of the tangents: of all of them at once, or, for products, of one after the other."""
     differentiable = [i for i, _ in op.rules]
     if op.linear == "each":
-        terms = []
-        for i in differentiable:
-            if tangents[i] is not None:
-                terms.append(op.apply(*primals[:i], tangents[i], *primals[i + 1 :]))
+        moving = [i for i in differentiable if tangents[i] is not None]
+        terms = [op.apply(*primals[:i], tangents[i], *primals[i + 1 :]) for i in moving]
         return [sum(terms[1:], terms[0])]
     arguments = list(primals)
     for i in differentiable:

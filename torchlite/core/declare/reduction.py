@@ -88,9 +88,7 @@ class Along(Op):
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
         compute = dt.WIDE.get(d, d)
         array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
-        arguments = [array, *place]
-        for i in self.rest:
-            arguments.append(array_of(values[i]))
+        arguments = [array, *place, *[array_of(values[i]) for i in self.rest]]
         if not ndim and arguments[1] is not None:
             arguments[0] = array.reshape(1)
         return arguments, result_dtype(self.result, d)

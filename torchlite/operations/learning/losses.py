@@ -144,11 +144,10 @@ def pairwise(
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else None, **shared,
     )  # fmt: skip
-    op = Elementwise(
+    return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
         on_arrays=by_kernel(back), **shared | more,
     )  # fmt: skip
-    return op
 
 
 def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -104,12 +104,10 @@ def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -
         {gradient: lambda g, self, lambd: back.apply(g, self, lambd), "self": zero_gradient},
         **_FLOATS,
     )
-    op = Elementwise(
+    return Elementwise(
         f"{name}(Tensor self, Scalar lambd=0.5)", kernel, {"self": lambda g, self, lambd: back.apply(g, self, lambd)},
-        **_FLOATS, **more,
-        on_arrays=by_kernel(back),
+        **_FLOATS, **more, on_arrays=by_kernel(back),
     )  # fmt: skip
-    return op
 
 
 def _check_lambd(self: Tensor, lambd: Any) -> None:
