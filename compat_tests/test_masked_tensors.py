@@ -13,6 +13,8 @@ import pytest
 
 import torchlite
 
+from .side_by_side import same_story
+
 UNARY = """
     abs acos acosh angle asin asinh atan atanh bitwise_not ceil conj_physical cos cosh deg2rad digamma erf erfc erfinv
     exp exp2 expm1 fix floor frac isfinite isnan isreal lgamma log log10 log1p log2 logit nan_to_num neg positive
@@ -133,3 +135,15 @@ def test_gradients_of_data() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert program(torchlite) == program(torch)
+
+
+@same_story
+def test_layouts_are_those_of_the_data(torch, tell):
+    warnings.simplefilter("ignore")  # of prototypes, once in a process
+    data = torch.tensor([[1.0, 0, 2], [0, 3, 0]])
+    dense = torch.masked.masked_tensor(data, data > 0)
+    for sparse in (data.to_sparse(), data.to_sparse_csr()):
+        masked = torch.masked.masked_tensor(sparse, sparse.bool())
+        with pytest.raises(ValueError) as refused:
+            masked + dense
+        tell(str(masked.layout), str(masked.sin().layout), str(dense.layout), str(refused.value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import operator
 import re
 import warnings
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 import torchlite
+
+from .side_by_side import same_story
 
 # Jagged: `x`, `y`, `nj` (with holes), `q4` (heads before the ragged dimension), `i` (of integers), `r` (requires grad).
 JAGGED = """
@@ -225,3 +228,53 @@ def test_training_with_nested_batches() -> None:
     together = torch.autograd.grad(block(batch).sin().sum(), parameters)
     apart = torch.autograd.grad(sum(block(row.unsqueeze(0)).sin().sum() for row in rows), parameters)
     assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(together, apart))
+
+
+@same_story
+def test_copies_and_operands_of_other_lengths(torch, tell):
+    """What is laid out alike can be copied; all else is refused by the operator's name."""
+
+    def nest(*lengths: int) -> Any:
+        return torch.nested.nested_tensor([torch.full((n, 4), n) for n in lengths], layout=torch.jagged)
+
+    tell(nest(2, 4, 1).copy_(nest(2, 4, 1)).values())
+    x, y = nest(2, 4, 1), nest(1, 4, 2)
+    for call in (
+        lambda: x.copy_(y), lambda: x.copy_(nest(1, 4)), lambda: x.copy_(torch.ones(3, 4, 4)), lambda: x.item(),
+        lambda: torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged).item(),
+        lambda: x & y, lambda: operator.ior(x, y), lambda: operator.iadd(x, y), lambda: x / y, lambda: x**y,
+        lambda: x.mul_(y), lambda: torch.maximum(x, y), lambda: torch.logical_and(x, y), lambda: x == y,
+    ):  # fmt: skip
+        with pytest.raises((RuntimeError, ValueError, NotImplementedError)) as refused:
+            call()
+        tell(type(refused.value), re.sub(r"j\d+", "j", str(refused.value)))
+
+
+@same_story
+def test_attention_modules_take_strided_ones_in_inference(torch, tell):
+    warnings.simplefilter("ignore")  # of prototypes, once in a process
+    def nest(layout: Any = torch.strided) -> Any:
+        parts = [torch.arange(n * 4.0).reshape(n, 4).sin() for n in (2, 4, 1)]
+        return torch.nested.nested_tensor(parts, layout=layout)
+
+    def refusal(call: Any) -> str:
+        with pytest.raises(AssertionError) as refused:
+            call()
+        return str(refused.value)
+
+    torch.manual_seed(0)
+    attend = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    odd, late = torch.nn.MultiheadAttention(4, 1, batch_first=True).eval(), torch.nn.MultiheadAttention(4, 2).eval()
+    x = nest()
+    tell(refusal(lambda: attend(x, x, x)), refusal(lambda: attend(x, nest(), x)))
+    attend.eval()
+    tell(*[refusal(lambda m=m: m(x, x, x)) for m in (attend, odd, late)])
+    with torch.no_grad():
+        for options in ({}, {"average_attn_weights": False}, {"need_weights": False}):
+            made, weights = attend(x, x, x, **options)
+            tell(type(weights).__name__, *made.unbind(), *([] if weights is None else [weights]))
+        tell(refusal(lambda: attend(x, x, x, attn_mask=torch.zeros(4, 4))))
+        jagged = nest(torch.jagged)
+        tell(refusal(lambda: attend(jagged, jagged, jagged)))
+        layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+        tell(*layer(x).unbind())

@@ -95,6 +95,11 @@ class MaskedTensor(Tensor):
         """The data with `value` in place of what is masked out."""
         return self.get_data().masked_fill(~self.get_mask(), value)
 
+    @property
+    def layout(self) -> Any:
+        """How the data are laid out."""
+        return self._masked_data.layout
+
     def is_sparse_coo(self) -> bool:
         """Whether the data are a sparse tensor of coordinates."""
         return self._masked_data.layout is sparse_coo

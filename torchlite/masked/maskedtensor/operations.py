@@ -100,7 +100,7 @@ def _unary(func: Callable[..., Any], self: Any, *rest: Any, **kwargs: Any) -> An
 
 def _same_masks(a: Tensor, b: Tensor) -> bool:
     if a.layout is not b.layout:
-        return False
+        raise ValueError(f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}")
     a, b = a.to_dense(), b.to_dense()
     return a.shape == b.shape and bool((a == b).all())
 

@@ -70,7 +70,7 @@ def spread(t: Tensor, like: NestedTensor, name: str) -> Tensor:
     if whole.dim() == n and whole.shape[0] == ragged.batch and whole.shape[ragged.dim] == ragged.most():
         return from_padded(whole, like)._values
     raise RuntimeError(
-        f"cannot call binary pointwise function {_aten(name)}.Tensor with inputs of shapes {like.shape} and {t.shape}"
+        f"cannot call binary pointwise function {_aten(name)} with inputs of shapes {like.shape} and {t.shape}"
     )
 
 
@@ -84,16 +84,28 @@ _OF_EACH = """
     absolute alpha_dropout bfloat16 bool clamp_max clamp_min clip clone detach double dropout elu float gelu half
     hardsigmoid hardswish hardtanh int isfinite isinf isnan leaky_relu logsigmoid long masked_fill masked_fill_ mish
     native_dropout positive relu_ relu6 rsub selu short sigmoid silu softplus softsign square to type where zero_ fill_
-    copy_ _to_copy alias native_dropout_backward threshold_backward dropout_ feature_dropout
+    _to_copy alias native_dropout_backward threshold_backward dropout_ feature_dropout
 """
+_REFLECTED = frozenset(("radd", "rmul", "rsub", "rtruediv", "rand", "ror", "rxor"))
+_IN_PLACE = frozenset(("iadd", "imul", "isub", "itruediv", "iand", "ior", "ixor"))
+_OF_ONE_FORM = frozenset((  # operators without overloads
+    "atan2", "copysign", "fmax", "fmin", "gcd", "heaviside", "hypot", "lcm", "logaddexp", "logaddexp2", "logical_and",
+    "logical_or", "logical_xor", "maximum", "minimum", "nextafter",
+))  # fmt: skip
 _OF_VALUES = "embedding one_hot linear layer_norm native_layer_norm rms_norm nll_loss _linear normalize_last"
 _LIKE = "empty_like full_like ones_like rand_like randint_like randn_like zeros_like"
 
 
 def _aten(name: str) -> str:
-    name = name.strip("_")
-    name = name[1:] if name in ("radd", "rmul", "rsub", "iadd", "imul", "isub") else name
-    return {"truediv": "div", "rtruediv": "div", "itruediv": "div"}.get(name, name)
+    """What PyTorch calls an operation of two tensors, and its overload."""
+    base, suffix = name.removesuffix("_"), "_" * name.endswith("_")
+    if name.startswith("__"):
+        base = name.strip("_")
+        suffix = "_" * (base in _IN_PLACE)
+        base = base[1:] if base in _REFLECTED or suffix else base
+        base = {"truediv": "div", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.get(base, base)
+    overload = "default" if base in _OF_ONE_FORM else "Tensor_Tensor" if base == "pow" else "Tensor"
+    return f"{base}{suffix}.{overload}"
 
 
 def first_of(values: Any) -> NestedTensor:
@@ -107,7 +119,7 @@ def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if isinstance(v, NestedTensor):
             if v._ragged.size != like._ragged.size or v._ragged.dim != like._ragged.dim:
                 raise RuntimeError(
-                    f"cannot call binary pointwise function {_aten(name)}.Tensor with inputs of shapes "
+                    f"cannot call binary pointwise function {_aten(name)} with inputs of shapes "
                     f"{tuple(like.shape)} and {tuple(v.shape)}"
                 )
             return values_of(v)
@@ -134,6 +146,29 @@ _ELEMENTWISE = " ".join([_in_place_too(name) for name, op in registry.items() if
 rule(_ELEMENTWISE)(_of_each)
 rule(_OF_EACH)(_of_each)
 rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(_of_each)
+
+
+@rule("copy_")
+def _copy(func: Any, self: NestedTensor, src: Any, non_blocking: bool = False) -> NestedTensor:
+    if not isinstance(src, NestedTensor):
+        raise ValueError(
+            "NestedTensor copy_default(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged "
+            "layout NestedTensor"
+        )
+    if [t.shape for t in self.unbind()] != [t.shape for t in src.unbind()]:
+        raise RuntimeError(
+            f"copy_(): expected compatible input and src shapes, but got: {self.shape} and {src.shape}"
+        )
+    func(values_of(self), values_of(src), non_blocking)
+    return self
+
+
+@rule("item")
+def _item(func: Any, self: NestedTensor) -> Any:
+    count = values_of(self).numel()
+    if count == 1:
+        raise NotImplementedError("aten._local_scalar_dense.default")
+    raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
 rule(_OF_VALUES)(_of_values)
 rule(_LIKE)(_of_values)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import InitVar
 from typing import Any
 
+from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
 from ...core.values import DeviceLike, dt
+from ...core.values.layout import jagged
 from ...core.values.pickling import bear_name
 from .. import functional as F
 from .. import init
@@ -111,6 +113,9 @@ class MultiheadAttention(Module):
         head, which keys a query may not look at. Floating-point masks are added to the scores. `is_causal` is a hint
         that `attn_mask` is the causal one.
         """
+        if query.is_nested:
+            masked = key_padding_mask is not None or attn_mask is not None
+            return self._nested(query, key, value, masked, need_weights, average_attn_weights)
         key_padding_mask = _canonical_mask(
             key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
         )
@@ -129,6 +134,42 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights, is_causal=is_causal,
         )  # fmt: skip
         return output.transpose(1, 0) if turned else output, weights
+
+    def _nested(
+        self, query: Tensor, key: Tensor, value: Tensor, masked: bool, need_weights: bool, average: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Each part of a nested tensor attends within itself, where PyTorch lets it: in inference."""
+        from ...nested import as_nested_tensor
+
+        refusals = (
+            (query is not key or key is not value,
+             "non-self attention was used (query, key, and value are not the same Tensor)"),
+            (self.training, "training is enabled"),
+            (self.num_heads % 2, "self.num_heads is not even"),
+            (not self.batch_first, "batch_first was not True"),
+            (masked, f"supplying both src_key_padding_mask and src_mask at the same time {' ' * 33}"
+             "is not supported with NestedTensor input"),
+            (query.layout is jagged, "some Tensor argument has_torch_function"),
+            (is_grad_enabled() and any([t.requires_grad for t in (query, *self.parameters())]),
+             "grad is enabled and at least one of query or the input/output projection weights or biases "
+             "requires_grad"),
+        )  # fmt: skip
+        for refused, why in refusals:
+            if refused:
+                raise AssertionError(
+                    "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not "
+                    f"hit because {why}"
+                )
+        attended = [
+            self.forward(part, part, part, need_weights=need_weights, average_attn_weights=average)
+            for part in query.unbind()
+        ]
+        parts, weights = zip(*attended)
+        made = as_nested_tensor(list(parts))
+        if not need_weights:
+            return made, None
+        longest = max([w.shape[-1] for w in weights])
+        return made, functions["stack"]([F.pad(w, (0, longest - w.shape[-1]) * 2) for w in weights])
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
