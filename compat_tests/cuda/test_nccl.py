@@ -205,6 +205,7 @@ def refused(torch, tell):
     for call in (
         lambda: dist.all_reduce(x, dist.ReduceOp.BAND), lambda: dist.all_reduce(x.bool(), dist.ReduceOp.BXOR),
         lambda: dist.recv(x), dist.monitored_barrier, lambda: dist.all_reduce(x.cpu()),
+        lambda: dist.all_gather_into_tensor(x, x), lambda: dist.reduce_scatter_tensor(x, x),
     ):  # fmt: skip
         with pytest.raises((ValueError, RuntimeError)) as refusal:
             call()
@@ -216,4 +217,6 @@ def test_what_nccl_does_not_do_is_refused():
         "Cannot use ReduceOp.BAND with NCCL", "Cannot use ReduceOp.BXOR with NCCL",
         "NCCL receives from a rank that is named", "monitored_barrier is only implemented for GLOO backend.",
         "No backend type associated with device type cpu",
+        "output tensor size must be equal to world_size times input tensor size",
+        "input tensor must be the same size as output size times world size",
     ]]  # fmt: skip

@@ -1,6 +1,7 @@
 """Warnings and errors in the words of PyTorch's, of one process alone."""
 
 import importlib
+import re
 import warnings
 from functools import partial
 
@@ -76,3 +77,21 @@ def words(torch, tell):
 
 def test_warnings_and_errors():
     same(words, 1)
+
+
+def sizes_that_do_not_fit(torch, tell):
+    dist, zeros = start(torch), torch.zeros
+    for call, pairs in (
+        (dist.all_gather_into_tensor, [((3,), (2,)), ((5,), (2,)), ((2,), (2,)), ((1,), (2,)), ((2, 3), (3, 2)),
+                                       ((0,), (2,)), ((4,), ())]),
+        (dist.reduce_scatter_tensor, [((2,), (3,)), ((2,), (5,)), ((3,), (2,)), ((2, 3), (4, 2)), ((2, 2), (4, 3))]),
+    ):  # fmt: skip
+        for output, input in pairs:
+            try:
+                call(zeros(output), zeros(input))
+            except RuntimeError as error:
+                tell(re.sub(r"^\[.*?\] (?=Check)|\n.*", "", str(error), flags=re.DOTALL))  # without when and where
+
+
+def test_tensors_whose_sizes_do_not_fit_are_refused_in_pytorchs_words():
+    same(sizes_that_do_not_fit)

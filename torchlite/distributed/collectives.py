@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -79,12 +80,26 @@ def _shape(tensor: Tensor) -> str:
     return f"({', '.join(map(str, tensor.shape))})"
 
 
-def _check_multiple(name: str, large: Tensor, small: Tensor, size: int) -> None:
-    _check_same_dtype(large, small)
-    if large.numel() != small.numel() * size:
-        raise RuntimeError(
-            f"{name}: a tensor of {large.numel()} elements is not that of {small.numel()} for each of {size} ranks"
-        )
+def _check_gathered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
+    """A tensor that has room for those of all ranks."""
+    _check_same_dtype(output, input)
+    if output.numel() != input.numel() * pg.size():
+        if pg._asked_for == "nccl":
+            raise ValueError("output tensor size must be equal to world_size times input tensor size")
+        _check_list("allgather", "output", output.chunk(pg.size()), input, pg.size())
+
+
+def _check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
+    """A tensor with as much as the parts of all ranks."""
+    _check_same_dtype(input, output)
+    if input.numel() != output.numel() * pg.size():
+        if pg._asked_for == "nccl":
+            raise ValueError("input tensor must be the same size as output size times world size")
+        first, *others = output.shape or (1,)
+        sizes = itertools.zip_longest([first * pg.size(), *others], input.shape, fillvalue=1)
+        number, (wanted, got) = next((at, pair) for at, pair in enumerate(sizes) if pair[0] != pair[1])
+        what = "outputShape[i] == inputShape[i]" if number else "outputShape[0] * worldSize == inputShape[0]"
+        raise RuntimeError(f"Check failed: {what} ({wanted} vs. {got}). ")
 
 
 def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
@@ -209,7 +224,7 @@ def reduce_scatter_single(
     pg = _member(group, "reduce_scatter_single")
     if pg is None:
         return None
-    _check_multiple("reduce_scatter_tensor", input, output, pg.size())
+    _check_scattered(output, input, pg)
     call = pg._call("reduce_scatter_tensor", [output], [input])
     pieces = split(call.read(input), pg.size())
     return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op, [output, input])
@@ -295,7 +310,7 @@ def all_gather_single(
     pg = _member(group, "all_gather_single")
     if pg is None:
         return None
-    _check_multiple("all_gather_into_tensor", output_tensor, input_tensor, pg.size())
+    _check_gathered(output_tensor, input_tensor, pg)
     call = pg._call("all_gather_into_tensor", [output_tensor], [input_tensor])
     outs, array = split(call.fill(output_tensor), pg.size()), call.read(input_tensor)
     call.task = lambda: call.engine.all_gather(outs, array)
