@@ -11,8 +11,9 @@ import pytest
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
 from compat_tests.side_by_side import uncollected
+from torchlite.core.declare import publishing
 from torchlite.core.declare.op import Op
-from torchlite.core.machine import plan
+from torchlite.core.machine import noted, plan
 from torchlite.core.machine.registry import registry
 
 pytest.importorskip("torch")
@@ -263,6 +264,57 @@ def test_what_lies_strangely_has_plans_too(monkeypatch):
         called.clear()
         assert observed(call()) == first
         assert not called
+
+
+def test_what_comes_to_other_ops_is_planned_whichever_these_are(monkeypatch):
+    x, row, image = torchlite.randn(3, 4), torchlite.randn(4), torchlite.randn(1, 2, 6, 6)
+    leaf = torchlite.randn(3, 4, requires_grad=True)
+    functional = torchlite.nn.functional
+    calls: dict[str, Any] = {
+        "a view like another": lambda: x.view_as(torchlite.ones(4, 3)),
+        "a view of a leaf": lambda: leaf.view(-1),
+        "several of a leaf": lambda: leaf.chunk(2, 1),
+        "of two ops": lambda: torchlite.outer(row, row),
+        "of many": lambda: torchlite.trapezoid(x, dx=0.5),
+        "of a list": lambda: torchlite.hstack([x, x]),
+        "one of several results": lambda: torchlite.msort(x),
+        "all of them": lambda: torchlite.ops.aten.max_pool2d_with_indices(image, (2, 2)),
+        "of a module": lambda: functional.avg_pool2d(image, 2),
+    }
+    called: list[str] = []
+    general, composed = Op.run_generally, noted.steps_of
+    monkeypatch.setattr(Op, "run_generally", lambda op, *rest: called.append(op.name) or general(op, *rest))
+    monkeypatch.setattr(publishing, "steps_of", lambda *given: called.append("noted") or composed(*given))
+    for name, call in calls.items():
+        with torchlite.no_grad():
+            first = observed(call())
+            call(), call()
+            called.clear()
+            assert observed(call()) == first, name
+        assert not called, name
+        recorded = observed(call())
+        assert [observed(call()) for _ in range(3)] == [recorded] * 3, name
+    assert leaf.view(-1).requires_grad
+
+
+def test_a_composite_that_reads_numbers_or_writes_is_not_planned():
+    x = torchlite.randn(3, 4)
+
+    def written(t):
+        return (t + 1).clamp_min_(0)
+
+    def asked(t):
+        return t * 2 if bool((t > 0).any()) else t * 3
+
+    def handed_on(t):
+        return t
+
+    def made(t):
+        return t + torchlite.ones(4)
+
+    for f in (written, asked, handed_on, made):
+        assert noted.steps_of(f, (x,)) is None, f.__name__
+    assert noted.steps_of(lambda t: t.exp().sum(), (x,)) is not None
 
 
 WRITES: dict[str, Any] = {  # the arguments of calls in place, of which some are made for a library

@@ -53,8 +53,8 @@ static PyObject *view_as(const Plan *plan, Tensor *source, PyObject *array, Py_s
 static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
 {
     Tensor *source = met->tensors[0];
-    const int grad = mode->grad == Py_True, bare = has_no_history(source);
-    const int records = grad && plan->history.general != NULL && (PyObject *)Py_TYPE(source->edge) != known.View;
+    const int grad = mode->grad == Py_True, bare = !grad || has_no_history(source);
+    const int records = plan->history.general != NULL && (PyObject *)Py_TYPE(source->edge) != known.View;
     if (!counts_plainly(source) || (!bare && !records))
         return PyObject_CallOneArg(plan->apply, (PyObject *)source);
     PyObject *array = array_of(plan, source, 0);
@@ -76,9 +76,9 @@ static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
 static PyObject *run_views(Plan *plan, const Met *met, Mode *mode)
 {
     Tensor *source = met->tensors[0];
-    const int grad = mode->grad == Py_True, bare = source->edge == Py_None;
+    const int grad = mode->grad == Py_True, bare = !grad || source->edge == Py_None;
     if (!counts_plainly(source) || (PyObject *)Py_TYPE(source->edge) == known.View ||
-        (!bare && (!grad || plan->history.general == NULL)))
+        (!bare && plan->history.general == NULL))
         return PyObject_CallOneArg(plan->apply, (PyObject *)source);
     PyObject *made = PyTuple_New(plan->count), *views = PyTuple_New(plan->count);
     int failed = made == NULL || views == NULL;
@@ -219,7 +219,8 @@ static PyObject *run_kernel(Plan *plan, const Met *met, Mode *mode, State *state
     return results;
 }
 
-// ---- steps: (function, arguments, ((place, number of a tensor or an earlier result), …), which result if several)
+// ---- steps: (function, arguments, ((place, number of a tensor or an earlier result, or of several), …), which result if
+// several)
 
 static PyObject *run_step(PyObject *step, PyObject *const *there)
 {
@@ -227,11 +228,26 @@ static PyObject *run_step(PyObject *step, PyObject *const *there)
     const Py_ssize_t count = PyTuple_GET_SIZE(template_);
     for (Py_ssize_t i = 0; i < count; i++)
         given[i] = PyTuple_GET_ITEM(template_, i);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); i++) {
-        PyObject *pair = PyTuple_GET_ITEM(places, i);
-        given[PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0))] = there[PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1))];
+    PyObject *several[MOST_ARGUMENTS], *made = NULL;
+    Py_ssize_t made_here = 0;
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(places); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(places, i), *number = PyTuple_GET_ITEM(pair, 1);
+        PyObject **to = &given[PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0))];
+        if (!PyTuple_CheckExact(number)) {
+            *to = there[PyLong_AsSsize_t(number)];
+            continue;
+        }
+        failed = (*to = PyTuple_New(PyTuple_GET_SIZE(number))) == NULL;
+        for (Py_ssize_t k = 0; !failed && k < PyTuple_GET_SIZE(number); k++)
+            PyTuple_SET_ITEM(*to, k, Py_NewRef(there[PyLong_AsSsize_t(PyTuple_GET_ITEM(number, k))]));
+        several[made_here] = *to;
+        made_here += !failed;
     }
-    PyObject *made = PyObject_Vectorcall(PyTuple_GET_ITEM(step, 0), given, count, NULL);
+    if (!failed)
+        made = PyObject_Vectorcall(PyTuple_GET_ITEM(step, 0), given, count, NULL);
+    while (made_here > 0)
+        Py_DECREF(several[--made_here]);
     if (made != NULL && PyTuple_GET_SIZE(step) > 3)
         Py_SETREF(made, PySequence_GetItem(made, PyLong_AsSsize_t(PyTuple_GET_ITEM(step, 3))));
     return made;

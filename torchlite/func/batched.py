@@ -14,6 +14,7 @@ from typing import Any
 from ..core.declare import Elementwise, Op, Reduction
 from ..core.machine import TensorBase
 from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading, dynamic_shape
+from ..core.machine.noted import Noted
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
@@ -25,7 +26,6 @@ from ..core.values import Array, dt, warn
 from ..operations.shapes.joining import stack
 from . import batched_function
 from .batched_array import Batched
-from .plans import Noted
 from .transform import Level, Transform
 
 

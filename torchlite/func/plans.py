@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import Op, ViewOp
-from ..core.machine import NO_TENSOR, PLAIN, UNVERSIONED, Tensor, TensorBase, dated, form_of_call, tensors_in, wrap
-from ..core.machine.plan import UNKNOWN, Made, Plans, filler, places, plan_steps
+from ..core.machine import PLAIN, UNVERSIONED, Tensor, dated, form_of_call, tensors_in, wrap
+from ..core.machine.noted import Unplannable
+from ..core.machine.plan import UNKNOWN, Plans, filler, places, plan_steps
 from ..core.machine.recipe import Bound, Record
 from ..core.machine.view import NO_GRAD, view_of
 from ..core.native import native
-from ..core.state import Mode, State, local
+from ..core.state import State, local
 from ..core.values.errors import unheard
 
 if TYPE_CHECKING:
@@ -139,51 +140,3 @@ def _on_stand_ins(level: Level, values: Sequence[Any], tensors: list[Tensor]) ->
             value = value.__class__(_on_stand_ins(level, value, tensors))
         made.append(value)
     return tuple(made)
-
-
-class Unplannable(Exception):
-    """A rule does what cannot be told from the ops that it calls."""
-
-
-class Noted:
-    """What a mode asks to run ops (`Mode.seer`), which notes them as steps of a plan."""
-
-    everything = everywhere = True
-
-    def __init__(self, insides: Sequence[Tensor], mode: Mode) -> None:
-        self.mode = mode
-        self.steps: list[tuple[Any, list[Any]]] = []
-        self.held = list(insides)
-        self.sources: dict[int, Any] = {id(t): t for t in insides}
-
-    def __call__(self, op: Any, values: Sequence[Any]) -> Tensor:
-        made = local.state.within(self.mode, op.apply, *values)
-        if made.__class__ is not Tensor or id(made) in self.sources:
-            raise Unplannable
-        self.steps.append((op, [self.source(v) for v in values]))
-        self.sources[id(made)] = Made(len(self.steps) - 1)
-        self.held.append(made)
-        return made
-
-    def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
-        return f(*values)
-
-    def parts(self, op: Any, values: Sequence[Any]) -> Callable[[], Tensor]:
-        return lambda: self(op, values)
-
-    def source(self, value: Any) -> Any:
-        """An argument of a step: a tensor from outside, what an earlier step made, or anything but a tensor."""
-        if value.__class__ in NO_TENSOR:
-            return value
-        if isinstance(value, TensorBase):
-            if id(value) not in self.sources:
-                raise Unplannable
-            return self.sources[id(value)]
-        if isinstance(value, (tuple, list)) and any([isinstance(item, TensorBase) for item in value]):
-            raise Unplannable
-        return value
-
-    def refuse(self, *_: Any) -> Any:
-        raise Unplannable
-
-    write = factory = number_of = refuse

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ..machine.noted import steps_of
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
@@ -65,17 +66,24 @@ def publish_as(
         setattr(Tensor, name, f)
 
 
+def _noted(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`comes_to` of a function which calls ops that follow from the form of its arguments."""
+    return lambda *values: steps_of(f, values)
+
+
 class Composite:
-    """An overload made of other ops, to stand beside ops in `publish`; `comes_to` is as in `publish_python`."""
+    """An overload made of other ops, to stand beside ops in `publish`; the rest is as in `publish_python`."""
 
     __slots__ = ("by_form", "comes_to", "made_of", "signature")
     in_place_by_form = False
 
-    def __init__(self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None, by_form: bool = False
+    ) -> None:
         self.signature = Signature(schema)
         self.made_of = f
-        self.by_form = comes_to is not None
-        self.comes_to = comes_to
+        self.comes_to = _noted(f) if by_form else comes_to
+        self.by_form = self.comes_to is not None
 
     def apply(self, *values: Any) -> Any:
         autocast = local.state.mode.autocast
@@ -96,13 +104,16 @@ def publish_python(
     method: bool = True,
     into: Callable[..., Any] = into,
     comes_to: Callable[..., Any] | None = None,
+    by_form: bool = False,
 ) -> Callable[..., Any]:
     """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
 
     `comes_to` gives, of the bound arguments, the op that calls of their form come to and its arguments, and the number
     of the result, where it is one of several; or a list of such steps, where `Made(k)` is what step k gives; or None.
+    `by_form` says that which ops are called follows from the form of a call, so that this need not be told.
     """
     signature = Signature(schema)
+    comes_to = _noted(f) if by_form else comes_to
 
     def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
         if needs_dispatch(args, kwargs):

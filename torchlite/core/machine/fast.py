@@ -358,7 +358,7 @@ def _flat_pair_recorder(
 
 
 def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool) -> Tensor:
-    """A view of a tensor without history: `array` shows part of its memory, `step` is how."""
+    """A view without a history of its own: `array` shows part of its memory, `step` is how."""
     result = _new(Tensor)
     result.array = array
     result.dtype = source.dtype
@@ -367,7 +367,7 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
     view = result.edge = _new(View)
     parent = source.edge
     view.edge = None
-    if parent is None:
+    if parent.__class__ is not View:
         counter = source.counter
         if counter is None:
             counter = source.counter = Counter()

@@ -317,19 +317,24 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
     """The plan of a composite: for each step an op (or function), its arguments, and which result if it has several."""
     done = []
     for op, values, *which in steps:
-        template = [None if isinstance(v, (Tensor, Made)) else v for v in values]
-        numbers = [v.step + len(tensors) if v.__class__ is Made else _place(v, tensors) for v in values]
-        if any([v.__class__ is Tensor and number is None for v, number in zip(values, numbers)]):
+        places = []
+        for at, value in enumerate(values):
+            if isinstance(value, (Tensor, Made)):
+                places.append((at, _number(value, tensors)))
+            elif value.__class__ is tuple and any([isinstance(item, (Tensor, Made)) for item in value]):
+                places.append((at, tuple([_number(item, tensors) for item in value])))
+        filled = dict(places)
+        if any([n is None or (n.__class__ is tuple and None in n) for n in filled.values()]):
             return None
-        places = tuple([(at, number) for at, number in enumerate(numbers) if number is not None])
-        done.append((getattr(op, "applied", op), tuple(template), places, *which))
+        template = tuple([None if at in filled else value for at, value in enumerate(values)])
+        done.append((getattr(op, "applied", op), template, tuple(places), *which))
 
     def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         there: list[Any] = list(tensors)
         for apply, template, places, *which in done:
             arguments = list(template)
             for at, number in places:
-                arguments[at] = there[number]
+                arguments[at] = tuple([there[n] for n in number]) if number.__class__ is tuple else there[number]
             made = apply(*arguments)
             there.append(made[which[0]] if which else made)
         return there[-1]
@@ -338,7 +343,10 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
     return run
 
 
-def _place(value: Any, tensors: list[Tensor]) -> int | None:
+def _number(value: Tensor | Made, tensors: list[Tensor]) -> int | None:
+    """Where a step finds an operand: among the tensors of the call, or after them, what earlier steps made."""
+    if value.__class__ is Made:
+        return value.step + len(tensors)
     return next((k for k, t in enumerate(tensors) if t is value), None)
 
 
@@ -375,8 +383,8 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         edge = source.edge
         if checks:
             check(source, *tail)
-        plain = edge is None or (edge.__class__ is View and not requires_grad(source))
-        if not plain and (edge.__class__ is View or record is None or not mode.grad):
+        plain = edge is None or not mode.grad or (edge.__class__ is View and not requires_grad(source))
+        if not plain and (edge.__class__ is View or record is None):
             return in_general(source)
         if offset is None:
             array = kernel(source.array, *tail)
@@ -424,10 +432,11 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
         source = tensors[0]
         if op.check is not None:
             op.check(source, *tail)
-        if source.edge is not None and (source.edge.__class__ is View or record is None or not mode.grad):
+        recorded = mode.grad and source.edge is not None
+        if source.edge.__class__ is View or (recorded and record is None):
             return in_general(source)
         results = tuple([wrap(a, dtype, b) for a, b in zip(kernel(source.array, *tail), shown)])
-        if source.edge is not None:
+        if recorded:
             record(tensors, bound, results)  # type: ignore[misc]
         counter = shared_counter(source)
         for r in results:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor, requires_grad
-from ...core.state import local
+from ...core.state import is_watched
 from ...core.values import Array, Backend, dt, errors
 from ...core.values.determinism import determinism
 from ...kernels.windows import steps
@@ -193,7 +193,7 @@ def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) ->
         check(shape)
         check_count(shape[len(shape) - dims - 1 :], count)
         check_dtype(name, self)
-        run = op if places is None or local.state.mode.seer is None else places
+        run = places if places is not None and is_watched() else op
         made = run.apply(self, window, stride, padding, dilation, ceil_mode)
         return made if places is None else made[0]
 
@@ -247,9 +247,10 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         "bool ceil_mode=False"
     )
     return (
-        publish_python(f"{name}({arguments})", _checked(alone, dims, check, with_places), method=False),
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, with_places), method=False, by_form=True),
         publish_python(
-            f"{name}_with_indices({arguments})", _checked(with_places, dims, check), function=False, method=False
+            f"{name}_with_indices({arguments})", _checked(with_places, dims, check), function=False, method=False,
+            by_form=True,
         ),
     )
 

@@ -340,7 +340,9 @@ def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps
         raise not_implemented_for("rms_norm", input.dtype)
 
 
-@published("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False)
+@published(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False, by_form=True
+)
 def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
     """The input over the root of its mean square along the last dimensions, times a weight."""
     check_rms(input, normalized_shape, weight, eps)

@@ -246,7 +246,8 @@ def _of_the_input_dtype(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 
 soft_margin_loss = publish_python(
-    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False,
+    by_form=True,
 )
 
 
@@ -374,7 +375,9 @@ def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduced((self - target).abs(), reduction)
 
 
-l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False)
+l1_loss = publish_python(
+    "l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False, by_form=True
+)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:

@@ -71,7 +71,7 @@ gather = Picking(
 publish(gather)
 
 
-@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)")
+@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", by_form=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
     if indices.dtype is not dt.int64:

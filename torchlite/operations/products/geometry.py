@@ -49,7 +49,7 @@ linalg_cross: Exact = Exact(
 )  # fmt: skip
 
 
-@published("cross(Tensor self, Tensor other, int? dim=None)", into=into_exactly)
+@published("cross(Tensor self, Tensor other, int? dim=None)", into=into_exactly, by_form=True)
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along a dimension of size 3: the first such one when none is named."""
     if dim is None:

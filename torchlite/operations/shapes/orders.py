@@ -62,7 +62,7 @@ def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
 
 
 for _name in ("movedim", "moveaxis"):
-    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim)
+    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim, by_form=True)
 
 
 def _transpose(xp: Namespace, array: Array, dim0: int, dim1: int) -> Any:
@@ -75,8 +75,8 @@ transpose = ViewOp(
     "transpose(Tensor self, int dim0, int dim1)", _transpose, {"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)}
 )
 publish(transpose)
-publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
-publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
+publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply, by_form=True)
+publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply, by_form=True)
 
 
 def _t(xp: Namespace, array: Array) -> Any:

@@ -162,7 +162,8 @@ view_dtype = LaidOp(
 )  # fmt: skip
 publish(view, view_dtype, function=False)
 publish_python(
-    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False
+    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False,
+    by_form=True,
 )
 
 
@@ -222,7 +223,8 @@ for _name in ("view", "reshape"):
     _general = getattr(Tensor, _name)
     publish_as(_name, fast.reshape(view, _general), function=False, general=_general)
 publish_python(
-    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False
+    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False,
+    by_form=True,
 )
 
 
@@ -249,10 +251,10 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return self if shape is None else self.reshape(shape) if self.dim() else reshape(self, shape)
 
 
-publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))
+publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)), by_form=True)
 
 
-@published("unflatten(Tensor self, int dim, int[] sizes)")
+@published("unflatten(Tensor self, int dim, int[] sizes)", by_form=True)
 def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
     """One dimension as several."""
     if not sizes:
@@ -384,9 +386,11 @@ publish(expand, function=False)
 publish_python(
     "expand_as(Tensor self, Tensor other)",
     lambda self, other: expand.apply(self, other.array.shape, False),
-    function=False,
+    function=False, by_form=True,
 )
-publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
+publish_python(
+    "broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False), by_form=True
+)
 
 
 @function("broadcast_tensors")
