@@ -45,11 +45,15 @@ OF_WORDS = {
         normals.fill_normals,
     ) if native is not None
 }  # fmt: skip
-DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of, "draw.ones": draws._ones_of}
+DRAWS = {
+    "draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of, "draw.ones": draws._ones_of,
+    "draw.integers": draws._integers_of,
+}  # fmt: skip
 DRAWN = {  # parameters
     "draw.uniform": [(0.0, 1.0), (-0.5, 0.25), (0, 3), (1e30, 1e30), (-2.0, 1.0)],
     "draw.normal": [(0.0, 1.0), (2.0, 0.5), (-1, 3), (0.1, 0.0)],
     "draw.ones": [(0.5,), (0.0,), (1.0,), (0.3,)],
+    "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
@@ -1078,7 +1082,8 @@ def test_draws_from_a_stream(isa, name):
         return DRAWS[name](*args)
 
     kernel = native.Kernel(name, general)
-    calls = [(shape, np.dtype(d)) for shape in SHAPES for d in (np.float32, np.float64)]
+    dtypes = (np.int64,) if name == "draw.integers" else (np.float32, np.float64)
+    calls = [(shape, np.dtype(d)) for shape in SHAPES for d in dtypes]
     some = np.random.default_rng(1)
     for at, which in zip(some.integers(len(calls), size=2000), some.integers(len(DRAWN[name]), size=2000)):
         other, call = stream.clone(), (*calls[at], *DRAWN[name][which])
@@ -1091,7 +1096,8 @@ def test_draws_from_a_stream(isa, name):
 @pytest.mark.parametrize("name", DRAWS)
 def test_draws_that_are_declined(name):
     kernel, stream = native.Kernel(name, decline), MT19937Stream(7)
-    fine = stream, (4, 4), np.dtype(np.float32), *DRAWN[name][0]
+    own, foreign = (np.int64, np.float32) if name == "draw.integers" else (np.float32, np.int64)
+    fine = stream, (4, 4), np.dtype(own), *DRAWN[name][0]
     with pytest.raises(Declined):  # before the first words are made
         kernel(*fine)
     stream.words32(1)
@@ -1102,7 +1108,7 @@ def test_draws_that_are_declined(name):
                 assert kernel(*fine[:i], other, *fine[i + 1 :]).shape == (other if i == 1 else (4, 4))
             except Declined:
                 pass
-    for dtype in (np.float16, np.int64, ">f4", np.complex64):
+    for dtype in (np.float16, foreign, ">f4", ">i8", np.complex64):
         with pytest.raises(Declined):
             kernel(stream, (4, 4), np.dtype(dtype), *fine[3:])
     stream.seed(7)

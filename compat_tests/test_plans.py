@@ -297,6 +297,38 @@ def test_what_comes_to_other_ops_is_planned_whichever_these_are(monkeypatch):
     assert leaf.view(-1).requires_grad
 
 
+@pytest.mark.parametrize("draw", [
+    lambda lib, x: lib.rand_like(x), lambda lib, x: lib.randn_like(x), lambda lib, x: lib.rand_like(x.double()),
+    lambda lib, x: lib.randn_like(x.t()), lambda lib, x: lib.randint(3, 9, (5,)), lambda lib, x: lib.randperm(7),
+    lambda lib, x: lib.randint_like(x, 9), lambda lib, x: lib.randint(2**40, (3,)), lambda lib, x: x.exponential_(2),
+    lambda lib, x: lib.rand_like(x, generator=lib.default_generator),
+    lambda lib, x: lib.randint(9, (2,), dtype=lib.int32),
+])  # fmt: skip
+def test_draws_by_plan_are_those_of_pytorch(draw):
+    import torch
+
+    seen = []
+    for lib in (torch, torchlite):
+        lib.manual_seed(5)
+        results = [draw(lib, lib.zeros(2, 9)) for _ in range(6)]
+        seen.append([(str(t.dtype), t.stride(), t.requires_grad, t._version, t.tolist()) for t in results])
+        seen[-1].append(lib.rand(1).item())
+    assert seen[0] == seen[1]
+
+
+def test_draws_in_the_form_of_another_tensor_know_of_transforms():
+    x = torchlite.ones(3)
+    for _ in range(4):
+        torchlite.rand_like(x)
+
+    def drawn(t):  # a tensor of the gradient alone, among elements that are to be told apart
+        many = torchlite.func.vmap(lambda _: torchlite.rand_like(t), randomness="different")(torchlite.zeros(4))
+        return (many * t).sum(), many
+
+    _, many = torchlite.func.grad(drawn, has_aux=True)(x)
+    assert len(set(map(tuple, many.tolist()))) == 4
+
+
 def test_a_composite_that_reads_numbers_or_writes_is_not_planned():
     x = torchlite.randn(3, 4)
 

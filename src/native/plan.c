@@ -314,7 +314,7 @@ PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf, PyObje
     Mode *mode = plain_mode();
     Met met;
     if (mode == NULL)
-        return (planned->in_place ? decline : call_on_levels)(f, args, nargsf, kwnames);
+        return (planned->in_place || planned->plainly ? decline : call_on_levels)(f, args, nargsf, kwnames);
     met.levels = NULL;
     Plan *plan = plan_for(planned, args, PyVectorcall_NARGS(nargsf), kwnames, &met);
     if (plan == NULL)

@@ -26,8 +26,9 @@ typedef struct {
     PyObject *viewed;           // on levels: the step of a view, or None
 } Plan;
 
-// Of a function that writes what plans give into the first tensor, if `in_place`. The plan met last stands first.
-typedef struct { int in_place; Plan *plans[FORMS]; } Planned;
+// Of a function that writes what plans give into the first tensor, if `in_place`, or that draws numbers, `plainly`: neither
+// has plans while transforms of functions run. The plan met last stands first.
+typedef struct { int in_place, plainly; Plan *plans[FORMS]; } Planned;
 
 void release(Plan *plan);                                // of one that holds it
 PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames);

@@ -133,7 +133,8 @@ PyObject *make_planned(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!", &general, &PyTuple_Type, &held))
         return NULL;
     Function *f = new_function(call_planned, 0, general, held, sizeof(Planned));
-    if (f != NULL && !PyArg_ParseTuple(held, "|p", &((Planned *)f->own)->in_place))
+    Planned *planned = f == NULL ? NULL : f->own;
+    if (f != NULL && !PyArg_ParseTuple(held, "|pp", &planned->in_place, &planned->plainly))
         Py_CLEAR(f);
     return (PyObject *)f;
 }

@@ -67,7 +67,7 @@ static PyObject *fill_normals(PyObject *const *a, Py_ssize_t count)
 // ---- new arrays of numbers, of words that a stream has at hand; where there are too few, its own method makes more
 //
 // `draw.uniform(stream, shape, dtype, low, high)`, `draw.normal(stream, shape, dtype, mean, std)`, `draw.ones(stream, shape,
-// dtype, p)`: see MT19937Engine in torchlite/kernels/cpu_random/engine.py.
+// dtype, p)`, `draw.integers(stream, shape, dtype, low, high)`: see MT19937Engine in torchlite/kernels/cpu_random/engine.py.
 
 typedef struct { PyObject *stream, *lock, *block; N next; } Taking;
 
@@ -118,15 +118,15 @@ static const uint32_t *take(Taking *t, PyObject *stream, N wanted)
     return NULL;
 }
 
-// A fresh array of singles or doubles, of a shape.
-static PyArrayObject *fresh_of(PyObject *shape, PyObject *dtype)
+// A fresh array of a shape: of singles or doubles, or of integers.
+static PyArrayObject *fresh_of(PyObject *shape, PyObject *dtype, int whole)
 {
     npy_intp dims[NPY_MAXDIMS];
     if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) > 16 || !PyArray_DescrCheck(dtype)) return NULL;
     const int type = ((PyArray_Descr *)dtype)->type_num, ndim = (int)PyTuple_GET_SIZE(shape);
     for (int i = 0; i < ndim; i++)
         if (!whole_number(PyTuple_GET_ITEM(shape, i), dims + i) || dims[i] < 0 || dims[i] > MOST) return NULL;
-    if ((type != NPY_FLOAT32 && type != NPY_FLOAT64) || !PyArray_ISNBO(((PyArray_Descr *)dtype)->byteorder)) return NULL;
+    if ((whole ? type != NPY_INT64 : type != NPY_FLOAT32 && type != NPY_FLOAT64) || !PyArray_ISNBO(((PyArray_Descr *)dtype)->byteorder)) return NULL;
     N n = 1;
     for (int i = 0; i < ndim; i++)
         if ((n *= dims[i]) > MOST) return NULL;
@@ -147,7 +147,7 @@ static PyObject *draw_uniform(PyObject *const *a, Py_ssize_t count)
     if (count != 5 || !number(a[3], numbers) || !number(a[4], numbers + 1)) return NULL;
     const double low = PyFloat_AsDouble(a[3]), high = PyFloat_AsDouble(a[4]);
     if (!(-FLT_MAX <= low && low <= high && high <= FLT_MAX && high - low <= FLT_MAX)) return NULL;
-    PyArrayObject *y = fresh_of(a[1], a[2]);
+    PyArrayObject *y = fresh_of(a[1], a[2], 0);
     if (!y) return NULL;
     const int single = PyArray_TYPE(y) == NPY_FLOAT32, unit = low == 0 && high == 1;
     if (!single && !unit) {
@@ -206,7 +206,7 @@ static PyObject *draw_normal(PyObject *const *a, Py_ssize_t count)
     Taking t;
     float mean, std;
     if (count != 5 || !number(a[3], &mean) || !number(a[4], &std) || !(std >= 0)) return NULL;
-    PyArrayObject *y = fresh_of(a[1], a[2]);
+    PyArrayObject *y = fresh_of(a[1], a[2], 0);
     PyObject *made = NULL;
     if (!y) return NULL;
     const N n = PyArray_SIZE(y), blocks = n / BLOCK, rest = n % BLOCK ? BLOCK : 0;  // the last are drawn once more
@@ -229,7 +229,7 @@ static PyObject *draw_ones(PyObject *const *a, Py_ssize_t count)
     Taking t;
     if (count != 4 || !PyFloat_CheckExact(a[3])) return NULL;
     const double p = PyFloat_AS_DOUBLE(a[3]);
-    PyArrayObject *y = p >= 0 && p <= 1 ? fresh_of(a[1], a[2]) : NULL;
+    PyArrayObject *y = p >= 0 && p <= 1 ? fresh_of(a[1], a[2], 0) : NULL;
     const uint32_t *words = y && PyArray_TYPE(y) == NPY_FLOAT32 ? take(&t, a[0], 2 * PyArray_SIZE(y)) : NULL;
     if (!words) {
         Py_XDECREF(y);
@@ -240,8 +240,27 @@ static PyObject *draw_ones(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
+// Integers from low up to high, which are not too far apart to be of one word each.
+static PyObject *draw_integers(PyObject *const *a, Py_ssize_t count)
+{
+    Taking t;
+    N low, high;
+    if (count != 5 || !whole_number(a[3], &low) || !whole_number(a[4], &high) || low >= high ||
+        (uint64_t)high - (uint64_t)low >= 1 << 28)
+        return NULL;
+    PyArrayObject *y = fresh_of(a[1], a[2], 1);
+    const uint32_t *words = y ? take(&t, a[0], PyArray_SIZE(y)) : NULL, span = (uint32_t)(high - low);
+    if (!words) {
+        Py_XDECREF(y);
+        return NULL;
+    }
+    for (N i = 0; i < PyArray_SIZE(y); i++) ((int64_t *)PyArray_DATA(y))[i] = low + words[i] % span;
+    let_go(&t, PyArray_SIZE(y));
+    return (PyObject *)y;
+}
+
 const KernelDef draw_kernels[] = {
-    {"draw.uniform", draw_uniform}, {"draw.normal", draw_normal}, {"draw.ones", draw_ones},
+    {"draw.uniform", draw_uniform}, {"draw.normal", draw_normal}, {"draw.ones", draw_ones}, {"draw.integers", draw_integers},
     {"unit_floats", unit_floats},   {"unit_doubles", unit_doubles}, {"ones_below", ones_below},
     {"multiply_add", multiply_add}, {"fill_normals", fill_normals}, {NULL},
 };

@@ -317,17 +317,17 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
     """The plan of a composite: for each step an op (or function), its arguments, and which result if it has several."""
     done = []
     for op, values, *which in steps:
-        places = []
+        found: Places = []
         for at, value in enumerate(values):
             if isinstance(value, (Tensor, Made)):
-                places.append((at, _number(value, tensors)))
+                found.append((at, _number(value, tensors)))
             elif value.__class__ is tuple and any([isinstance(item, (Tensor, Made)) for item in value]):
-                places.append((at, tuple([_number(item, tensors) for item in value])))
-        filled = dict(places)
+                found.append((at, tuple([_number(item, tensors) for item in value])))
+        filled = dict(found)
         if any([n is None or (n.__class__ is tuple and None in n) for n in filled.values()]):
             return None
         template = tuple([None if at in filled else value for at, value in enumerate(values)])
-        done.append((getattr(op, "applied", op), template, tuple(places), *which))
+        done.append((getattr(op, "applied", op), template, tuple(found), *which))
 
     def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         there: list[Any] = list(tensors)

@@ -206,9 +206,25 @@ def _ones_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, p: float
     return get_backend(CPU).from_fresh(stream.bernoulli_scalar(math.prod(size), p, d), size)
 
 
-_uniform, _normals, _ones = [
-    in_c(*pair) for pair in (("draw.uniform", _uniform_of), ("draw.normal", _normal_of), ("draw.ones", _ones_of))
-]
+def _integers_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, low: int, high: int) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.randint(math.prod(size), d, low, high), size)
+
+
+def _order_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
+    return stream.randperm(n, d)
+
+
+def _waits_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, rate: float) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.exponential(math.prod(size), d, rate), size)
+
+
+_uniform, _normals, _ones, _integers = [
+    in_c(*pair)
+    for pair in (
+        ("draw.uniform", _uniform_of), ("draw.normal", _normal_of), ("draw.ones", _ones_of),
+        ("draw.integers", _integers_of),
+    )
+]  # fmt: skip
 
 
 def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float) -> np.ndarray:
@@ -232,6 +248,7 @@ normal_ = _Draw(
 exponential_ = _Draw(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
     lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
+    in_form=_waits_of,
 )
 geometric_ = _Draw(
     "geometric(Tensor self, float p, *, Generator? generator=None)",
@@ -312,13 +329,17 @@ def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> T
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
-@factory("rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
+@factory(
+    "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)", draw=(_uniform, 0.0, 1.0)
+)
 def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
     return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
-@factory("randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
+@factory(
+    "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)", draw=(_normals, 0.0, 1.0)
+)
 def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
     return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
@@ -330,7 +351,10 @@ def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
     return between, Signature(between.text.replace("int low, ", ""))
 
 
-@factory("randint(int low, int high, int[] size, *, Generator? generator=None)", function=False)
+@factory(
+    "randint(int low, int high, int[] size, *, Generator? generator=None)", function=False,
+    draw=(_integers, "low", "high"),
+)  # fmt: skip
 def _randint_between(low: int, high: int, size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
@@ -346,8 +370,8 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
 
 @factory(
     "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    function=False, method=False,
-)
+    function=False, method=False, draw=(_integers, "low", "high"),
+)  # fmt: skip
 def _randint_like_between(
     self: Tensor, low: int, high: int, generator: Generator | None, format_: Any, d: Any, backend: Backend
 ) -> Any:
@@ -366,7 +390,7 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     return _randint_like_between(*args, **kwargs)
 
 
-@factory("randperm(int n, *, Generator? generator=None)")
+@factory("randperm(int n, *, Generator? generator=None)", draw=(_order_of, "n"))
 def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64

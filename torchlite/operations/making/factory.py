@@ -101,6 +101,7 @@ class Factory:
         self.signature = Signature(f"{self.name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
         self.own = len(self.signature.params) - 6
         self.like = "self" in self.signature.by_name
+        self.names = [p.name for p in self.signature.params[self.like : self.own]]
         self.takes_out = takes_out and not self.like
         self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
@@ -124,7 +125,7 @@ class Factory:
                 if bound is not None and bound[0] is state.default_device:
                     result = made(*tensors, *bound[1])
                     if public is not call:
-                        _keep(public, args, kwargs, draw, bound[1], result)
+                        _keep(public, args, kwargs, draw, dict(zip(self.names, bound[1])), result)
                     return result
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
@@ -139,7 +140,8 @@ class Factory:
             return result
 
         call.__name__ = self.name
-        public = accelerated(native.planned, call) if (same or draw) and native is not None else call
+        fast = native is not None and (same or draw is not None)
+        public = accelerated(native.planned, call, False, draw is not None) if fast else call
         return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -238,17 +240,18 @@ class Factory:
 
 
 def _keep(
-    call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draw: Any, bound: tuple[Any, ...], result: Tensor
+    call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draw: Any, given: dict[Any, Any], result: Tensor
 ) -> None:
     """Let calls of this form copy what this one made, or draw as it did, where that is small and lies row by row."""
     array, d, cpu = result.array, result.dtype, get_backend(CPU)
-    if result.backend is not cpu or array.nbytes > _SMALL or array.base is not None or not array.flags.c_contiguous:
+    if result.backend is not cpu or array.nbytes > _SMALL or not array.flags.c_contiguous:
         return
-    if draw is None:
+    if draw is None and array.base is None:
         native.remember(call, args, kwargs, None, (array.copy(), d))
-    elif bound[1] is None:  # no generator is named
+    elif draw is not None and given["generator"] is None:
         kernel, *parameters = draw
-        arguments = default_generator(CPU).stream, array.shape, array.dtype, *parameters
+        numbers = [given.get(p, p) for p in parameters]
+        arguments = default_generator(CPU).stream, array.shape, array.dtype, *numbers
         native.remember(call, args, kwargs, None, kernel_alone(kernel, arguments, d, array.dtype, cpu))
 
 
