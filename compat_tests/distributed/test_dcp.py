@@ -175,6 +175,44 @@ def test_checkpoints_are_pytorchs(tmp_path, writer, reader):
     assert near(ast.literal_eval(first), told[0]) and first == third
 
 
+def laid_out(torch, numbers, *placements):
+    """DTensors over a line of all processes, or over a square of them, by how each lies on it."""
+    dist = start(torch)
+    of = importlib.import_module(f"{torch.__name__}.distributed.tensor")
+    where = {"rows": of.Shard(0), "columns": of.Shard(1), "whole": of.Replicate()}
+    sizes = (dist.get_world_size(),) if len(placements[0].split()) == 1 else (2, dist.get_world_size() // 2)
+    mesh = dist.init_device_mesh("cpu", sizes)
+    whole = torch.arange(35.0).reshape(7, 5) * numbers
+    return {
+        str(number): of.distribute_tensor(whole + number * numbers, mesh, [where[word] for word in words.split()])
+        for number, words in enumerate(placements)
+    }
+
+
+def saving_distributed(torch, tell):
+    home(torch).save(laid_out(torch, 1, "rows", "columns", "whole"), checkpoint_id=os.environ["CHECKPOINT"])
+    torch.distributed.destroy_process_group()
+
+
+def loading_distributed(torch, tell):
+    """Into tensors that lie otherwise than those that were saved."""
+    for placements in (("columns", "whole", "rows"), ("rows columns", "whole rows", "columns rows")):
+        state = laid_out(torch, 0, *placements)
+        home(torch).load(state, checkpoint_id=os.environ["CHECKPOINT"])
+        tell([each.to_local().tolist() for each in state.values()])
+        tell([each.full_tensor().tolist() for each in state.values()])
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("torch", "torchlite"), ("torchlite", "torch")])
+def test_distributed_tensors_are_loaded_however_they_lie(tmp_path, writer, reader):
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    run(writer, saving_distributed, CHECKPOINT=str(tmp_path))
+    assert run(reader, loading_distributed, 4, CHECKPOINT=str(tmp_path)) == run(
+        writer, loading_distributed, 4, CHECKPOINT=str(tmp_path)
+    )
+
+
 def test_files_of_torch_save_become_checkpoints_and_back(tmp_path):
     pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     state = {"model": {"w": [1.0, 2.0]}, "steps": [3, {"rate": 0.1}], "name": "x"}
