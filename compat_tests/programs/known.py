@@ -352,7 +352,9 @@ KNOWN = (
     Known(
         "bytes told of any and all",
         "PyTorch converts numbers to bytes first where bytes are to be written to, so that 0.5 is nothing",
-        lambda program, d: d.field == "values" and says(program[-1].line, r"torch\.(any|all)\(.*out=.*uint8"),
+        lambda program, d: (
+            d.field == "values" and says(program[-1].line, r"torch\.(any|all)\(.*out=") and anywhere(program, "uint8")
+        ),
     ),
     Known(
         "elements that differ in nothing",

@@ -78,10 +78,20 @@ class DispatchKeySet(frozenset[DispatchKey]):
     """A set of keys; nothing is dispatched by them here."""
 
     def __new__(cls, *keys: DispatchKey) -> DispatchKeySet:
+        if len(keys) != 1 or not isinstance(keys[0], DispatchKey):
+            raise TypeError(
+                "__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+                "    1. torch._C.DispatchKeySet(arg0: torch._C.DispatchKey)\n\nInvoked with: "
+                + ", ".join(map(repr, keys))
+            )
         return super().__new__(cls, keys)
 
     def __or__(self, other: Any) -> DispatchKeySet:
-        return DispatchKeySet(*self, *other)
+        return frozenset.__new__(DispatchKeySet, frozenset.__or__(self, other))
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is among these."""
+        return key in self
 
 
 def _set_conj(t: Tensor, conj: bool) -> None:

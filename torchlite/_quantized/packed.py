@@ -42,8 +42,17 @@ def _quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float, int]:
     return codes, offsets, scale, zero_point
 
 
+def _weights(input: Tensor, d: dt.dtype) -> Tensor:
+    """What is packed: a matrix of this dtype."""
+    input.size(1)
+    if input.dtype is not d:
+        raise RuntimeError(f"expected scalar type {d.legacy} but found {input.dtype.legacy}")
+    return input.contiguous()
+
+
 def _half(input: Tensor) -> Tensor:
     """Weights as halves, none infinite."""
+    input = _weights(input, dt.float32)
     limit = dt.finfo(dt.float16).max
     return input.clamp(-limit, limit).half()
 
@@ -66,8 +75,8 @@ for _name, _bias in (
 publish_python("fbgemm_linear_quantize_weight(Tensor input)", _quantize_weight, method=False)
 publish_python("fbgemm_pack_gemm_matrix_fp16(Tensor input)", _half, method=False)
 publish(
-    Composite("fbgemm_pack_quantized_matrix(Tensor input)", lambda input: input.contiguous()),
-    Composite("fbgemm_pack_quantized_matrix.KN(Tensor input, int K, int N)", lambda input, *_: input.contiguous()),
+    Composite("fbgemm_pack_quantized_matrix(Tensor input)", lambda input: _weights(input, dt.int8)),
+    Composite("fbgemm_pack_quantized_matrix.KN(Tensor input, int K, int N)", lambda t, *_: _weights(t, dt.int8)),
     method=False,
 )
 

@@ -88,6 +88,8 @@ def _norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
             "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
             "dimensions of the input"
         )
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
     return tensors.norm(_one(t).values, p=ord, dtype=dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sp
 from ..core.declare import Composite, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import Backend, dt, warn_once
-from ..core.values.errors import missing_kernel_of
+from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
@@ -61,16 +62,32 @@ with_parts = OfTensors(
 )  # fmt: skip
 
 
+def _check_matching(indices: Tensor, values: Tensor) -> None:
+    if indices.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{indices.shape[1]}, nnz from values: {values.shape[0]}"
+        )
+
+
+def _check_count(size: Sequence[int]) -> None:
+    """Whether there are so many elements, in 64 bits without a sign."""
+    if math.prod([n % (1 << 64) for n in size]) >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
 def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: bool, coalesced: bool) -> None:
     """Refuse parts that make no tensor of this size."""
-    sparse, dense = indices.shape[0], values.dim() - 1
+    sparse, dense = indices.size(0), values.dim() - 1
     if len(size) != sparse + dense:
         raise RuntimeError(
             "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
             f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
         )
-    if any(n < 0 for n in size):
-        raise RuntimeError("numel: integer multiplication overflow")
+    _check_matching(indices, values)
+    _check_count(size)
     expected = [values.shape[0], *size[sparse:]]
     if list(values.shape) != expected:
         raise RuntimeError(f"values has incorrect size, expected {expected}, got {list(values.shape)}")
@@ -90,6 +107,7 @@ def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: 
 
 def _inferred(indices: Tensor, values: Tensor) -> tuple[int, ...]:
     """The smallest size that has room for all indices."""
+    _check_matching(indices, values)
     if not indices.shape[1]:
         return (*(0,) * indices.shape[0], *values.shape[1:])
     lowest = indices.amin(1).tolist()
@@ -104,15 +122,7 @@ def _of_parts(
 ) -> Tensor:
     values = as_tensor(values, d, device)
     indices = as_tensor(indices, None, device or values.device).to(dt.int64)
-    indices.size(0)  # a number has no dimensions
     values = values.expand(1) if not values.dim() else values
-    if indices.dim() < 2:
-        indices = indices.unsqueeze(-1)
-    if indices.shape[1] != values.shape[0]:
-        raise RuntimeError(
-            "indices and values must have same nnz, but got nnz from indices: "
-            f"{indices.shape[1]}, nnz from values: {values.shape[0]}"
-        )
     if size is None:
         size = _inferred(indices, values)
     check_coo(indices, values, size, _checks(invariants), bool(coalesced))
@@ -121,6 +131,7 @@ def _of_parts(
 
 
 def _of_nothing(size: Any, d: Any, device: Any, pinned: Any, requires_grad: bool, *_: Any) -> Tensor:
+    _check_count(size)
     like = tensors.empty(0, dtype=d, device=device)
     result = nothing(tuple(size), len(size), like)
     return result._require_grad(True) if requires_grad else result
@@ -224,6 +235,8 @@ def _size_of(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor) -> 
     batch, blocked = starts.dim() - 1, layout_ in (sparse_bsr, sparse_bsc)
     if starts.dim() != plain.dim():
         names = _Names(layout_)
+        if not starts.dim():
+            raise RuntimeError(f"{names.starts} must have dimensionality >= 1 but got 0")
         raise RuntimeError(
             f"{names.starts} and {names.plain} dimensionalities must be equal but got {starts.dim()} and "
             f"{plain.dim()}, respectively"
@@ -233,6 +246,8 @@ def _size_of(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor) -> 
             f"values must have dimensionality > sum of batch and block dimensionalities (={batch} + {2 * blocked}) "
             f"but got {values.dim()}"
         )
+    if plain.dtype not in dt.INTEGERS:
+        raise not_implemented_for("estimate_sparse_compressed_tensor_size", plain.dtype)
     lines, across = starts.shape[-1] - 1, int(plain.max()) + 1 if plain.numel() else 0
     sizes = [lines, across] if layout_ in (sparse_csr, sparse_bsr) else [across, lines]
     rest = values.shape[batch + 1 :]

@@ -157,6 +157,8 @@ class Op(PublicForms):
             out_dtype = dt.of_numpy(outputs.dtype)
         elif outputs.dtype != out_dtype.numpy:
             outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
+            if backend.strided and outputs.base is None and not outputs.flags.c_contiguous:
+                outputs = outputs[...]  # what is not row-major has a base
         if not backend.strided or outputs.base is None:
             return wrap(outputs, out_dtype, backend)
         if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none

@@ -26,7 +26,7 @@ _EXACT = {
     "amax amin": _INPUT_AND_OUT,
     "cummax cummin logcumsumexp": _SCALAR_TYPE,
     "dot vdot": "result dtype {got.legacy} does not match input dtype {want.legacy}",
-    "diag norm renorm tril triu": _PLAIN,
+    "diag frobenius_norm norm renorm tril triu": _PLAIN,
     "float_power": "the output given to float_power has dtype {got.legacy} but the operation's result requires dtype "
     "{want.legacy}",
     "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {want.cname} and "
@@ -35,6 +35,7 @@ _EXACT = {
     "kthvalue": "output values must be of same type as input",
     "linalg_multi_dot": "multi_dot(): expected out tensor to have dtype {want.cname} but got {got.cname}",
     "linalg_norm linalg_matrix_norm": _NORM,
+    "nuclear_norm": _NORM.replace("{op}", "linalg.matrix_norm"),
     "median nanmedian": _VALUES,
     "mode": "expected scalar type '{want.legacy}' but got '{got.legacy}' for values output",
     "nan_to_num": "nan_to_num: dtype of out: {got.legacy} should be same as input: {want.legacy}",

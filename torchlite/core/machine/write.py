@@ -143,8 +143,8 @@ def write_out(
 ) -> None:
     """Put `result` into the tensor given as `out=`, resized if its shape differs: to the layout of elementwise results.
 
-    Where those are cast, not written `at_once`, PyTorch resizes what it computes in, and the tensor after it, and tells
-    of both.
+    Where those are cast, not written `at_once`, or the tensor has bits, PyTorch resizes what it computes in, and the
+    tensor after it, and tells of both.
     """
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
@@ -160,7 +160,7 @@ def write_out(
     if target.array.shape != shape:
         if target.array.size:
             cast = elementwise and target.dtype is not result.dtype and target.dtype not in at_once
-            for _ in range(1 + cast):
+            for _ in range(1 + cast + target.backend.lazy):
                 errors.out_resized(target.array.shape, shape)
         target._resize_output_(shape, target.device)
         backend = target.backend.real

@@ -24,7 +24,7 @@ from ...core.machine import (
 from ...core.native import native
 from ...core.state import local
 from ...core.values import CPU, Backend, dt, get_default_device, out_of_memory, strided, warn
-from ...core.values.errors import tell_of_half_complex
+from ...core.values.errors import out_resized, tell_of_half_complex
 from ...core.values.layout import COMPRESSED
 
 _OPTIONS = (
@@ -234,6 +234,8 @@ class Factory:
         if self.name in _RESIZING:
             out.resize_(result.shape)
         elif out.shape != result.shape:
+            if out.backend.lazy and out.numel():  # the copy that is filled is resized untold
+                out_resized(out.shape, result.shape)
             out._resize_output_(result.shape, out.device)
         write_out(out, result, apart=self.name not in _FILLING)
         return out

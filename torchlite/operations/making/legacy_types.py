@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
+from ...backends.sparse import layout_name
 from ...core.declare import method, published
 from ...core.machine import Tensor, TensorBase, as_class, functions, wrap
 from ...core.memory import TypedStorage, UntypedStorage
@@ -71,7 +72,10 @@ def constructed(
     if isinstance(first, TensorBase):
         alike = first.dtype is d and first.device.type == own.type and first.layout is strided
         if not alike and not any_dtype:
-            raise TypeError(f"expected {_options(d, own)} (got {_options(first.dtype, first.device)})")
+            other = _options(first.dtype, first.device, layout_name(first))
+            raise TypeError(f"expected {_options(d, own)} (got {other})")
+        if first.layout is not strided:
+            first.stride(), first.untyped_storage()  # it is asked for both, and has not both
         return alias.apply(first)
     if isinstance(first, Size):
         return settled(uninitialized(first, d, backend))
@@ -85,9 +89,9 @@ def constructed(
     return wrap(backend.from_host(array), d, backend)
 
 
-def _options(d: dt.dtype, where: device) -> str:
+def _options(d: dt.dtype, where: device, laid: str = "Strided") -> str:
     return (
-        f"TensorOptions(dtype={d.cname}, device={where}, layout=Strided, requires_grad=false (default), "
+        f"TensorOptions(dtype={d.cname}, device={where}, layout={laid}, requires_grad=false (default), "
         "pinned_memory=false (default), memory_format=(nullopt))"
     )
 

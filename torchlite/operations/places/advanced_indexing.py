@@ -119,6 +119,8 @@ def _check_bounds(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]) 
         for place, size, nr in numbers:
             check_range(xp, place, size, out_of_bounds(nr, size), -size)
     except IndexError:
+        if not xp.broadcast_arrays(*[p for p in _whole_numbers(places) if p.__class__ is not slice])[0].size:
+            return  # no place is named, by whatever numbers
         wide = xp.broadcast_arrays(*[place for place, _, _ in numbers])
         wrong = xp.stack([(p < -size) | (p >= size) for p, (_, size, _) in zip(wide, numbers)], -1).reshape(-1)
         at, which = divmod(int(wrong.argmax()), len(numbers))

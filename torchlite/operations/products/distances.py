@@ -113,7 +113,7 @@ def pdist(self: Tensor, p: float) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
     if not self.is_floating_point():
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return pdist_forward.apply(self.contiguous(), p)
 

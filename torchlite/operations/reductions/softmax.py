@@ -120,6 +120,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
         lambda xp, array, axis, half_to_float: kernel(xp, array, axis),
         vjp,
         refuse=refuse,
+        complex_gradients=False,
     )
     publish(inner, method=False)
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"

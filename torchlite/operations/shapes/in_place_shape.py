@@ -19,7 +19,7 @@ from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
 from ...core.state import local, silent
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
-from ...core.values.errors import forward_not_implemented
+from ...core.values.errors import forward_not_implemented, missing_kernel_of
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,
@@ -297,6 +297,9 @@ publish(
 @published("is_set_to(Tensor self, Tensor tensor) -> bool", function=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory with the same geometry."""
+    for shown in (self, tensor):
+        if shown.layout is not strided:
+            raise missing_kernel_of("is_set_to", shown.backend)
     return (
         self.dtype is tensor.dtype
         and self.array.shape == tensor.array.shape

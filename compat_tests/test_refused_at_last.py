@@ -1,0 +1,109 @@
+"""What bad calls and random programs found to be accepted, or refused, against PyTorch's word."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import pytest
+
+from .side_by_side import same_story
+
+PARTS = "torch.tensor([0, 1, 2]), torch.tensor([0, 1]).{}, torch.ones(2)"
+CALLS = f"""
+torch.sparse_coo_tensor([], [-1])
+torch.sparse_coo_tensor([1], [1.0])
+torch.sparse_coo_tensor([1], [1.0], (2,))
+torch.sparse_coo_tensor([[[1]]], [1.0], (3,))
+torch.sparse_coo_tensor([[0, 1]], [1.0])
+torch.sparse_coo_tensor(torch.tensor(2), [1.0], (3,))
+torch.sparse_coo_tensor([], [1.0], (2,))
+torch.sparse_coo_tensor((-1,))
+torch.sparse_coo_tensor((2**40, 2**40))
+torch.sparse_coo_tensor([[0]], [1.0], (-1,))
+torch.sparse_csr_tensor({PARTS.format("float()")})
+torch.sparse_csc_tensor({PARTS.format("bool()")})
+torch.sparse_csr_tensor({PARTS.format("cfloat()")})
+torch.sparse_csr_tensor({PARTS.format("short()")}).shape
+torch.sparse_csr_tensor(torch.zeros(()), torch.zeros(2), torch.ones(2))
+torch.norm(torch.ones(3, 3).to_sparse(), 2, (0, 1), True)
+torch.norm(torch.ones(3, 3).to_sparse(), 2, 0, True)
+torch.ones(3, 3).to_sparse().is_set_to(torch.ones(4))
+torch.ones(4).is_set_to(torch.ones(3, 3).to_sparse_csr())
+torch.Tensor(torch.ones(3, 3).to_sparse())
+torch.Tensor(torch.ones(3, 3).to_sparse_csr())
+torch.FloatTensor(torch.ones(3, 3).to_sparse())
+torch.pdist(torch.ones(3, 3), float("nan"))
+torch.fbgemm_pack_quantized_matrix(torch.ones(2))
+torch.fbgemm_pack_quantized_matrix(torch.ones(2, 2).long())
+torch.fbgemm_pack_quantized_matrix(torch.ones(2, 2).long(), 2, 100)
+torch.fbgemm_pack_gemm_matrix_fp16(torch.ones(0))
+torch.fbgemm_pack_gemm_matrix_fp16(torch.ones(2, 2).half())
+torch._C.DispatchKeySet(5)
+torch._C.DispatchKeySet()
+torch._C.DispatchKeySet(torch._C.DispatchKey.CPU).has(torch._C.DispatchKey.CUDA)
+torch.frobenius_norm(torch.ones(3, 3), (0,), out=torch.ones(3).double())
+torch.frobenius_norm(torch.ones(3, 3), (0,), out=torch.ones(3).long())
+torch.nuclear_norm(torch.ones(3, 3), out=torch.ones(()).double())
+torch.nuclear_norm(torch.ones(3, 3), (0, 1), out=torch.ones(()).half())
+"""
+
+
+@pytest.mark.parametrize("call", CALLS.strip().splitlines())
+def test_calls(call):
+    @same_story
+    def program(torch, tell):
+        warnings.simplefilter("ignore")  # of what is young, or to go
+        try:
+            tell(eval(call, {"torch": torch}))
+        except Exception as error:  # the first sentence: what follows may be a list of what can be done
+            tell(type(error).__name__, re.split(r"\.\s|\n", str(error))[0])
+
+    program()
+
+
+@pytest.mark.parametrize("index", ["[1], nothing", "nothing, [5]", "torch.zeros(0).long(), [5]", "[7], none"])
+def test_numbers_beside_an_empty_index_are_never_read(index):
+    @same_story
+    def program(torch, tell):
+        at = eval(index, {"torch": torch, "nothing": torch.tensor([False]), "none": torch.zeros(0).long()})
+        x = torch.ones(1, 1, 4, requires_grad=True)
+        x[at].sum().backward()
+        tell(x.grad)
+        y = torch.zeros(1, 1, 4)
+        y[at] = 1.0
+        tell(y)
+
+    program()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("function", ["erf", "sigmoid", "square", "rsqrt", "lgamma", "frac", "neg", "exp"])
+def test_results_keep_their_layout_beside_others(function, dtype):
+    @same_story
+    def program(torch, tell):
+        for _ in range(3):  # the second call of a form is planned
+            columns = getattr(torch, function)(torch.full((2, 3), 0.5, dtype=getattr(torch, dtype)).mT)
+            rows = torch.ones(3, 2, dtype=columns.dtype).flip((0, 1))
+            tell(
+                columns.stride(),
+                (columns * rows).stride(),
+                (rows * columns).stride(),
+                torch.hypot(columns, rows).stride(),
+            )
+
+    program()
+
+
+@pytest.mark.parametrize(
+    "call", ["zeros((2, 2)", "full((2,), 3.0", "eye(2", "randn((2,)", "cat([torch.ones(2)]", "zeros((3, 2)"]
+)
+@pytest.mark.parametrize("bits", ["ones(3, 2)._neg_view()", "ones(3, 2, dtype=torch.complex64).conj()"])
+def test_outs_with_bits_are_resized_twice(call, bits):
+    @same_story
+    def program(torch, tell):
+        out = eval(f"torch.{bits}", {"torch": torch})
+        eval(f"torch.{call}, out=out)", {"torch": torch, "out": out})
+        tell(out.shape, out.is_neg(), out.is_conj())
+
+    program()
