@@ -20,6 +20,7 @@ OPERATIONS = """
     (x*x).log1p() ; (x*x+1).log2() ; (x*x+1).log10() ; x.exp2() ; (x*x+1).lgamma() ; x.sign() ; x.abs() ; x.frac() ;
     x.round() ; x.trunc() ; x.floor() ; lib.special.entr(x*x) ; lib.i0(x) ; x.square() ; -x ; x**3 ; (x*x+1)**0.5 ;
     2**x ; x.fmod(2) ; x.remainder(2) ; x%2 ; 1-x ; 1+x ; lib.lerp(x,x+1,0.5) ; lib.addcmul(x,x,x,value=2) ;
+    x.mean() ; x.norm(1) ; lib.linalg.norm(x) ; lib.linalg.vector_norm(x) ; lib.dot(x[0],x[1]) ; x.reciprocal() ;
     x.max(1).values ; x.median(1).values ; x.kthvalue(2,1).values ; x.mode(1).values ; x.sort(1).values ;
     x.topk(2)[0] ; x.cumsum(1) ; x.softmax(1) ; lib.nn.functional.softmin(x,1) ;
     lib.nn.functional.gumbel_softmax(x) ; x.diag() ; x.diag_embed() ; x.diagonal() ; x.tril() ; x.triu(1) ;
@@ -45,7 +46,9 @@ FUNCTIONAL = {
     F.relu6(x) ; F.leaky_relu(x) ; F.elu(x) ; F.selu(x) ; F.celu(x) ; F.gelu(x,approximate="tanh") ; F.silu(x) ;
     F.mish(x) ; F.softplus(x) ; F.hardswish(x) ; F.hardsigmoid(x) ; F.hardtanh(x) ; F.hardshrink(x) ;
     F.softshrink(x) ; F.tanhshrink(x) ; F.threshold(x,0.,1.) ; F.glu(x) ; F.layer_norm(x,(4,)) ; F.dropout(x) ;
-    F.dropout(x,training=False)+x ; F.l1_loss(x,x.detach()+1,reduction="none")
+    F.softsign(x) ; F.dropout(x,training=False)+x ; F.cross_entropy(x,lib.tensor([0,1,2])) ;
+    F.nll_loss(x,lib.tensor([0,1,2]),reduction="sum") ; F.binary_cross_entropy(x.sigmoid(),lib.ones(3,4)) ;
+    F.soft_margin_loss(x,lib.ones(3,4)) ; F.multi_margin_loss(x,lib.tensor([0,1,2])) ; F.l1_loss(x,x+1) ; F.l1_loss(x,x.detach()+1,reduction="none")
     """,
     "(3,4),(1,)": """
     F.prelu(x,y)
@@ -75,6 +78,7 @@ FUNCTIONAL = {
     F.avg_pool1d(x,2) ; F.adaptive_avg_pool1d(x,2) ; F.adaptive_max_pool1d(x,2)
     """,
     "(2,3,6,6)": """
+    F.max_pool2d(x,2) ; F.pad(x,(1,1)) ; F.pad(x,(-1,1)) ;
     F.adaptive_avg_pool2d(x,2) ; F.adaptive_avg_pool2d(x,1) ; F.adaptive_max_pool2d(x,2)
     """,
     "(2,3,4,4,4)": """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine import LEADING, Tensor, TensorBase, array_of, into
 from ..machine.rare import refuse_rare
-from ..state import local
+from ..state import is_watched, local
 from ..values import Array, Backend, contiguous_strides, dt, errors
 from .declaration import Rule
 from .elementwise import fit_gradient, result_dtype
@@ -143,7 +143,7 @@ class Along(Op):
         if g is None:
             return grads
         shape, d, _ = node.operand_forms
-        if g.array.shape != shape:
+        if g.array.shape != shape or (self.linear and not shape and is_watched()):
             g = g.expand(shape)
         return [g if g.dtype is d else fit_gradient(g, shape, d, self.real_parts)]
 

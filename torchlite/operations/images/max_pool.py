@@ -68,6 +68,7 @@ def check_count(shape: Ints, count: Ints) -> None:
 def geometry_of(values: Any, size: Ints) -> Geometry:
     """The windows, as the arguments of a pool describe them."""
     window, stride, padding, dilation, ceil_mode = values
+    stride = stride or window
     count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
     return count, window, stride, padding, dilation
 
@@ -185,16 +186,17 @@ def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) ->
 
     def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
         """The largest value of every window."""
-        window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
+        window, step, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
         shape = self.array.shape
         if len(shape) not in (dims + 1, dims + 2):
             raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
-        count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
+        count, *_ = count_windows(shape[len(shape) - dims :], window, step, padding, dilation, ceil_mode)
         check(shape)
         check_count(shape[len(shape) - dims - 1 :], count)
         check_dtype(name, self)
-        run = places if places is not None and is_watched() else op
-        made = run.apply(self, window, stride, padding, dilation, ceil_mode)
+        watched = is_watched()
+        run = places if places is not None and watched else op
+        made = run.apply(self, window, step if stride or not watched else [], padding, dilation, ceil_mode)
         return made if places is None else made[0]
 
     return pool

@@ -186,7 +186,7 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
             f"{len(pad)} and input of dimension {ndim}"
         )
     if mode == "constant":
-        return constant_pad_nd.apply(self, pad, 0 if value is None else value)
+        return constant_pad_nd.apply(self, pad, 0.0 if value is None else value)
     if value:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     dims = len(pad) // 2

@@ -249,7 +249,7 @@ def _divide_in_place(op: Binary) -> Callable[..., Any]:
 
 
 div = Binary(
-    "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: -g * conj(self / other / other)),
+    "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: conj(self / other / other) * -g),
     result="float", halves="mixed", operators=True, of_numbers=True, fast=_divide, fast_in_place=_divide_in_place,
 )  # fmt: skip
 divide_rounded = Elementwise(
@@ -311,7 +311,7 @@ def _reciprocal(xp: Namespace, x: Array) -> Any:
 
 
 reciprocal = Unary(
-    "reciprocal", _reciprocal, lambda g, result: -g * conj(result * result), result="float", operators=True
+    "reciprocal", _reciprocal, lambda g, result: conj(result * result) * -g, result="float", operators=True
 )
 publish(reciprocal, inplace=True)
 

@@ -22,7 +22,7 @@ def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) ->
 
 def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:
     """The gradient goes in equal parts to all elements that are as large; NaNs show that none is."""
-    return g * chosen / chosen.sum(dim, True)
+    return g / chosen.sum(dim, True) * chosen
 
 
 def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
@@ -31,8 +31,8 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
 
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
-    chosen = (self == result) | (self.isnan() & result.isnan())
-    return (g / chosen.sum()).masked_fill(chosen.logical_not(), 0)
+    chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
+    return g / chosen.sum() * chosen
 
 
 # ---- kernels
