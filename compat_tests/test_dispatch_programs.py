@@ -46,9 +46,11 @@ FUNCTIONAL = {
     F.relu6(x) ; F.leaky_relu(x) ; F.elu(x) ; F.selu(x) ; F.celu(x) ; F.gelu(x,approximate="tanh") ; F.silu(x) ;
     F.mish(x) ; F.softplus(x) ; F.hardswish(x) ; F.hardsigmoid(x) ; F.hardtanh(x) ; F.hardshrink(x) ;
     F.softshrink(x) ; F.tanhshrink(x) ; F.threshold(x,0.,1.) ; F.glu(x) ; F.layer_norm(x,(4,)) ; F.dropout(x) ;
-    F.softsign(x) ; F.dropout(x,training=False)+x ; F.cross_entropy(x,lib.tensor([0,1,2])) ;
+    F.softsign(x) ; F.dropout(x,training=False)+x ;
+    F.cross_entropy(x,lib.tensor([0,1,2])) ;
     F.nll_loss(x,lib.tensor([0,1,2]),reduction="sum") ; F.binary_cross_entropy(x.sigmoid(),lib.ones(3,4)) ;
-    F.soft_margin_loss(x,lib.ones(3,4)) ; F.multi_margin_loss(x,lib.tensor([0,1,2])) ; F.l1_loss(x,x+1) ; F.l1_loss(x,x.detach()+1,reduction="none")
+    F.soft_margin_loss(x,lib.ones(3,4)) ; F.multi_margin_loss(x,lib.tensor([0,1,2])) ; F.l1_loss(x,x+1) ;
+    F.l1_loss(x,x.detach()+1,reduction="none")
     """,
     "(3,4),(1,)": """
     F.prelu(x,y)

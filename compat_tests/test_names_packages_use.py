@@ -135,6 +135,20 @@ def test_bases_of_tensors():
     assert basis(torchlite) == basis(torch)
 
 
+def test_what_derivatives_are_made_with():
+    def made(lib):
+        inner = lib.autograd.functional
+        x, y = lib.ones(2, requires_grad=True), lib.ones(2)
+        given = inner._grad_preprocess((x, y), True, True)
+        results = ((x * 2, y), (y, x * 3))
+        found = inner._grad_postprocess(results, False)
+        kept = [inner._tuple_postprocess(found, flags) for flags in ((True, True), (False, True), (True, False), False)]
+        shown = [t.tolist() for t in (kept[1][0], kept[2][1])], type(kept[3]).__name__, len(kept[0])
+        return [t.requires_grad for t in given], shown, found[0][0].requires_grad, inner._as_tuple(y, "v", "f")[0]
+
+    assert made(torchlite) == made(torch)
+
+
 # ---- devices
 
 

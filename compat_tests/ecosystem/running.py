@@ -24,7 +24,8 @@ _PARTS = {"transformers_trainer": "transformers"}  # programs for a part of a pa
 _DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "pyro": "pyro-ppl", "whisper": "openai-whisper", "higher": "higher",
     "lightning_fabric": "lightning", "torchcrf": "pytorch-crf", "laplace": "laplace-torch",
-    "backpack": "backpack-for-pytorch",
+    "backpack": "backpack-for-pytorch", "blitz": "blitz-bayesian-pytorch", "ot": "POT",
+    "torchmin": "pytorch-minimize",
     "curvlinops": "curvlinops-for-pytorch", "transformers_trainer": "transformers",
 }  # fmt: skip
 

@@ -58,7 +58,7 @@ def _vector(v: Any, like: Sequence[Tensor], several: bool, where: str, create_gr
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
         return None
-    entries = _variables(_as_tuple(v, "v", where)[1], create_graph, leaves=False)
+    entries = _grad_preprocess(_as_tuple(v, "v", where)[1], create_graph, False)
     if len(entries) != len(like):
         if several:
             raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(entries)}.")
@@ -74,19 +74,31 @@ _OF_INPUT = "the input to the user-provided function is"
 _OF_FUNCTION = "the user-provided function returns"
 
 
-def _variables(tensors: Sequence[Tensor], create_graph: bool, leaves: bool = True) -> tuple[Tensor, ...]:
+def _grad_preprocess(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
     """The inputs as what is differentiated by: views of them where their own history matters, else new leaves."""
     return tuple([
-        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(leaves) for t in tensors
+        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs
     ])  # fmt: skip
 
 
-def _finished(value: Any, create_graph: bool, *several: bool) -> Any:
-    """Nested tuples of results without history, unless it is asked for, and without the levels that hold one thing."""
-    if isinstance(value, TensorBase):
-        return value if create_graph else value.detach()
-    items = type(value)([_finished(item, create_graph, *several[1:]) for item in value])
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Nested results, without history unless it is asked for."""
+    if isinstance(inputs, TensorBase):
+        return inputs if create_graph else inputs.detach()
+    return type(inputs)([_grad_postprocess(item, create_graph) for item in inputs])
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, ...]) -> Any:
+    """Nested results, of whose levels those stay that are said to be tuples, and others give the one thing in them."""
+    several = to_unpack if isinstance(to_unpack, tuple) else (to_unpack,)
+    if not several or isinstance(res, TensorBase):
+        return res
+    items = type(res)([_tuple_postprocess(item, several[1:]) for item in res])
     return items if several[0] else items[0]
+
+
+def _finished(value: Any, create_graph: bool, *several: bool) -> Any:
+    return _tuple_postprocess(_grad_postprocess(value, create_graph), several)
 
 
 # ---- what strict mode refuses
@@ -169,7 +181,7 @@ def vjp(
     """The outputs, and the vector `v` (like the outputs) times the Jacobian."""
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "vjp")
-        xs = _variables(given, create_graph)
+        xs = _grad_preprocess(given, create_graph, True)
         many_out, ys = _outputs(func, xs, "vjp")
         _require(ys, "outputs", strict)
         v = _vector(v, ys, many_out, "vjp", create_graph, _OF_FUNCTION)
@@ -184,7 +196,7 @@ def jvp(
     """The outputs, and the Jacobian times the vector `v` (like the inputs), by differentiating backward twice."""
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "jvp")
-        xs = _variables(given, create_graph)
+        xs = _grad_preprocess(given, create_graph, True)
         v = _vector(v, xs, many_in, "jvp", create_graph, _OF_INPUT)
         many_out, ys = _outputs(func, xs, "jvp")
         _require(ys, "outputs", strict)
@@ -202,7 +214,7 @@ def vhp(
     """The output, which is one number, and the vector `v` (like the inputs) times the Hessian."""
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "vhp")
-        xs = _variables(given, create_graph)
+        xs = _grad_preprocess(given, create_graph, True)
         v = _vector(v, xs, many_in, "vhp", create_graph, _OF_INPUT)
         y = _one_number(func, xs, "vhp", strict)
         gradients = _grad((y,), xs, create_graph=True)
@@ -218,7 +230,7 @@ def hvp(
     """The output, which is one number, and the Hessian times the vector `v` (like the inputs)."""
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "hvp")
-        xs = _variables(given, create_graph)
+        xs = _grad_preprocess(given, create_graph, True)
         v = _vector(v, xs, many_in, "hvp", create_graph, _OF_INPUT)
         y = _one_number(func, xs, "hvp", strict)
         gradients = _grad((y,), xs, create_graph=True)
@@ -255,7 +267,7 @@ def jacobian(
         return _forward(func, inputs)
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "jacobian")
-        xs = _variables(given, create_graph)
+        xs = _grad_preprocess(given, create_graph, True)
         many_out, ys = _outputs(func, xs, "jacobian")
         _require(ys, "outputs", strict)
         if vectorize and strict:
