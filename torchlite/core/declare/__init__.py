@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous, fit_gradient, sum_to
-from .misfits import invalid_combination
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op
 from .op_node import OpNode, shape_at
@@ -21,6 +20,6 @@ from .publishing import (
     published,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused
-from .schema import Signature, is_tensor, longs, taking
+from .schema import Signature, is_tensor, longs, refusal, taking
 from .told import describe, signatures_of, tell
 from .view_op import ViewOp

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,29 +50,6 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
     return f"{signature.name}(): expected a tensor among the arguments"
 
 
-def refusal(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> TypeError:
-    """The error for a call that does not fit a signature, or none of the overloads that it stands for."""
-    forms = _overloads(signature)
-    if not forms:
-        return TypeError(misfit(signature, args, kwargs, method))
-    return invalid_combination(signature.name, args, kwargs, forms, method, not method)
-
-
-_OF_ONE_FORM = frozenset(("add", "sub", "mul", "div", "copy"))  # which take numbers for tensors
-
-
-def _overloads(signature: Signature) -> list[Signature]:
-    """One with a tensor, one with a number for each operand; but one of tensors there is in each."""
-    before, *after = signature.text.split("Operand")
-    if not after or signature.name.rstrip("_") in _OF_ONE_FORM:
-        return []
-    both = ("Tensor", "Scalar")
-    optional = after[0].startswith("?")  # then all are alike
-    kinds = zip(*[both] * len(after), strict=True) if optional else itertools.product(both, repeat=len(after))
-    texts = [before + "".join(map(operator.add, kind, after)) for kind in kinds]
-    return [type(signature)(text) for text in texts if "Tensor " in text]
-
-
 def _missing(signature: Signature, start: int) -> str:
     names = ["input" if p.name == "self" else p.name for p in signature.params[start:] if p.required]
     plural = "s" if len(names) == 1 else ""  # the other way round, as in PyTorch
@@ -108,18 +84,42 @@ def _too_many(signature: Signature, got: int, method: bool) -> str:
 
 
 def invalid_combination(
-    name: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    candidates: list[Signature],
-    method: bool = False,
-    out: bool = False,
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], overloads: Sequence[Signature], method: bool = False
 ) -> TypeError:
     """The error for a call that fits none of an op's overloads."""
-    args = args[method:]
-    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())])
-    lines = "".join(f" * {s.shown(method, out)}\n" for s in candidates)
+    given = [type_name(a) for a in args[method:]] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())]
+    expected = overloads[0].shown(method)
+    if len(overloads) > 1:
+        lines = [f" * {form.shown(method)}\n{_why(form, args, kwargs, method)}" for form in overloads]
+        expected = f"one of:\n{''.join(lines)}"
     return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({got}{', ' if kwargs and not args else ''}), "
-        f"but expected one of:\n{lines}"
+        f"{name}() received an invalid combination of arguments - got ({', '.join(given)}"
+        f"{', ' if kwargs and not args[method:] else ''}), but expected {expected}"
     )
+
+
+def _why(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> str:
+    """What does not fit, of a form that has as many places as there are arguments; PyTorch counts `*` as one."""
+    places = [p for p in form.params if not p.kwonly]
+    named = [p for p in form.params if p.kwonly]
+    count = len(places) + len(named) + bool(named) - method
+    if len(args) + len(kwargs) - method != max(count, 1):
+        return ""
+    by_name = {p.name: p for p in [*places[len(args) :], *named] if p.required}  # one with a default has no name
+    unknown = [name for name in kwargs if name not in by_name]
+    if unknown:
+        return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
+    told = [_marked(p, value) for p, value in itertools.zip_longest(places, args)][method : len(args)]
+    told += [f"{name}={_marked(by_name[name], value)}" for name, value in kwargs.items()]
+    return f"      didn't match because some of the arguments have invalid types: ({', '.join(told)})\n"
+
+
+def _marked(param: Param | None, value: Any) -> str:
+    """The type of an argument, between marks where it is wrong, as it always is for a number."""
+    try:
+        if param is None or param.type == "Scalar":
+            raise Mismatch
+        param(value)
+    except TypeError:
+        return f"!{type_name(value)}!"
+    return type_name(value)

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..machine import ALONG_DIMS, dispatch, needs_dispatch, planned, public, refuse_out, takes_out
+from ..machine import ALONG_DIMS, dispatch, needs_dispatch, planned, public, refuse_out
 from ..state import local
 from .in_place import InPlaceForm
-from .misfits import invalid_combination
 from .op import Op
+from .schema import refusal
 from .told import tell
 
 
@@ -39,7 +39,8 @@ def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..
             if inplace:
                 return op.apply_in_place(values)
             return op.apply(*values) if out is None else op.given_out(out, values)
-        raise _misfit(name, ops, args, kwargs if out is None else {**kwargs, "out": out}, method)
+        given = kwargs if out is None else {**kwargs, "out": out}
+        raise refusal(name, [op.signature for op in ops], args, given, method)
 
     def caller(method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -71,19 +72,3 @@ def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..
         return None
 
     return caller(False), caller(True)
-
-
-def _misfit(
-    name: str, ops: tuple[Op, ...], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
-) -> TypeError:
-    """What is wrong: with the one signature that takes so many arguments, or else with all."""
-    out = not method and takes_out(name)
-    signatures = [op.signature for op in ops]
-    count = len(args) + len(kwargs)
-    plausible = [s for s in signatures if s.takes(count, out)]
-    if len(plausible) == 1 and "out" not in kwargs:
-        try:
-            plausible[0].called(name).bind(args, kwargs, method)
-        except TypeError as error:
-            return error
-    return invalid_combination(name, args, kwargs, signatures, method, out)

@@ -24,7 +24,8 @@ from ..values.device import device
 from ..values.dtype import bool_, dtype
 from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
-from .misfits import Mismatch, TooLong, refusal
+from .misfits import Mismatch, TooLong, invalid_combination, misfit
+from .pytorchs_overloads import pytorchs_overloads
 
 _SPLIT = re.compile(r",\s*(?![^\[]*\])")
 _PARAM = re.compile(
@@ -254,10 +255,12 @@ class Param:
     def said(self) -> str:
         """Its type as error messages give it."""
         plain = _SAID.get(self.type, self.type)
-        return f"tuple of {plain}s" if self.sequence else plain
+        if self.sequence:
+            return f"tuple of {self.type if self.type == 'Scalar' else plain}s"
+        return plain
 
     def shown(self) -> str:
-        name = "input" if self.name == "self" else self.name
+        name = "input" if self.name == "self" and self.is_tensor else self.name
         usual = self.default
         if isinstance(usual, (list, tuple)) and len(usual) in (1, self.repeats):
             usual = usual[0]
@@ -359,7 +362,7 @@ class Signature:
 
     def refusal(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> TypeError:
         """The error for a call that does not fit."""
-        return refusal(self, args, kwargs, method)
+        return refusal(self.name, [self], args, kwargs, method)
 
     def at_once(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """As `bind`, for calls of a known form with plain tensors and plain Python values; None for all others."""
@@ -407,7 +410,7 @@ class Signature:
         """The numbers of a call in PyTorch's older order, each before what it scales: `x.add_(-lr, grad)`."""
         numbers = [a for a in args if isinstance(a, (int, float, complex))]
         tensors = sum(map(is_tensor, args))
-        factors = [p for p in self.params if p.kwonly and p.type == "Scalar"]
+        factors = self.factors
         known = tensors == self.positional and tensors + len(numbers) == len(args) and len(numbers) <= len(factors)
         if not known or not is_tensor(args[-1]):
             return None
@@ -418,9 +421,10 @@ class Signature:
             shown.remove(self.params[0].shown())
         else:
             shown += ["*", "Tensor out = None"]
+        usual = self.with_out(method).shown(method)
         warn_once(
             f"This overload of {self.name} is deprecated:\n\t{self.name}({', '.join(shown)})\n"
-            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method, not method)}",
+            f"Consider using one of the following signatures instead:\n\t{self.name}{usual}",
             about="deprecated overloads",
         )
         return {p.name: number for p, number in zip(factors, numbers)}
@@ -444,17 +448,40 @@ class Signature:
             at = self.by_name.get(_ALIASES[name])
         return at
 
-    def takes(self, count: int, out: bool) -> bool:
-        """Whether there may be so many arguments, by whatever names."""
-        return sum(p.required for p in self.params) <= count <= len(self.params) + out
+    @property
+    def factors(self) -> list[Param]:
+        """The numbers that PyTorch's older overloads take before what they scale."""
+        return [p for p in self.params if p.kwonly and p.type == "Scalar"]
 
-    def shown(self, method: bool = False, out: bool = False) -> str:
+    def with_out(self, method: bool) -> Signature:
+        """The same with the `out` that functions have."""
+        given = method or "out" in self.by_name
+        return self if given else Signature(f"{self.text.rpartition(')')[0]}, Tensor? out=None)")
+
+    def takes(self, count: int) -> bool:
+        """Whether there may be so many arguments, by whatever names."""
+        return sum(p.required for p in self.params) <= count <= len(self.params)
+
+    def shown(self, method: bool = False) -> str:
         """The signature as it stands in the list of candidates of an error."""
         parts = [p.shown() for p in self.params if not p.kwonly][method:]
         named = [p.shown() for p in self.params if p.kwonly]
-        if out:
-            named.append(f"{'tuple of Tensors' if len(self.returns) > 1 else 'Tensor'} out = None")
         return f"({', '.join(parts + (['*'] if named else []) + named)})"
+
+
+def refusal(
+    name: str, signatures: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any], method: bool
+) -> TypeError:
+    """The error for a call that fits none of these signatures, nor of PyTorch's overloads of that name."""
+    overloads = [Signature(text) for text in pytorchs_overloads(name, method)] or signatures
+    if len(overloads) == 1 and overloads[0].factors:  # beside the older overloads
+        overloads = [overloads[0].with_out(method)]
+    elif len(overloads) == 1:
+        return TypeError(misfit(overloads[0].called(name), args, kwargs, method))
+    meant = [form for form in overloads if form.takes(len(args) + len(kwargs))]
+    if len(meant) == 1:
+        return TypeError(misfit(meant[0].called(name), args, kwargs, method))
+    return invalid_combination(name, args, kwargs, overloads, method)
 
 
 def _returns(text: str | None) -> tuple[str, ...]:

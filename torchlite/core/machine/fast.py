@@ -35,10 +35,10 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
     kernels, direct, new = op.kernels, op.direct, _new
     record = recorder(op) if op.recorded else None
 
-    def call(input: Tensor, *, out: Tensor | None = None) -> Any:
+    def call(input: Any = _ABSENT, *more: Any, out: Tensor | None = None) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and out is None:
+        if mode.plain and out is None and not more:
             try:
                 backend = input.backend
                 kernel = kernels[backend]
@@ -63,9 +63,10 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                 if input.edge is not None and record is not None and mode.grad:
                     record(input, result)
                 return result
-        if mode.direct and out is None and input.__class__ is Tensor:
+        if mode.direct and out is None and input.__class__ is Tensor and not more:
             return op.apply(input)
-        return op.call(call, (input,), {} if out is None else {"out": out}, method)
+        named = {} if out is None else {"out": out}
+        return op.call(call, _given(op, named, input, *more), named, method)
 
     made = _without(call, "out") if method else call
     return made if native is None else _native_unary(op, made, record)
@@ -79,7 +80,9 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
     others = op.signature.params[1].quick | ({int} if numbers else set())
     rest = [p.default for p in op.signature.params[2:]]
 
-    def call(input: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1, out: Any = _ABSENT) -> Any:
+    def call(
+        input: Any = _ABSENT, other: Any = _ABSENT, third: Any = _ABSENT, *more: Any, alpha: Any = 1, out: Any = _ABSENT
+    ) -> Any:
         state = local.state
         mode = state.mode
         if mode.plain and out is third and alpha is _ONE:  # both absent
@@ -122,13 +125,21 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         named = {} if out is _ABSENT else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
             named["alpha"] = alpha
-        return op.call(call, (input, other) if third is _ABSENT else (input, other, third), named, method)
+        return op.call(call, _given(op, named, input, other, third, *more), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
     made = _without(call, "out") if method else call
     if "alpha" not in op.signature.by_name:
         _without(made, "alpha")
     return made if native is None else _native_binary(op, made, numbers, record)
+
+
+def _given(op: Any, named: dict[str, Any], first: Any, *rest: Any) -> tuple[Any, ...]:
+    """The arguments of a call that are there. After a first one that is not, the others were given by name."""
+    if first is not _ABSENT:
+        return (first, *[value for value in rest if value is not _ABSENT])
+    named |= {p.name: value for p, value in zip(op.signature.params[1:], rest) if value is not _ABSENT}
+    return ()
 
 
 def _renamed(code: CodeType, old: str, new: str) -> CodeType:
@@ -151,7 +162,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     scales = "alpha" in op.signature.by_name
     numbers = op.signature.params[1].type == "Operand"
 
-    def call(self: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1) -> Tensor:
+    def call(self: Tensor, other: Any = _ABSENT, third: Any = _ABSENT, *more: Any, alpha: Any = 1) -> Tensor:
         state = local.state
         mode = state.mode
         if mode.plain and writes and third is _ABSENT:
@@ -194,7 +205,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 pass
         named = {} if alpha is _ONE else {"alpha": alpha}
-        return op.call_in_place(call, (self, other) if third is _ABSENT else (self, other, third), named)
+        return op.call_in_place(call, _given(op, named, self, other, third, *more), named)
 
     if not scales:
         _without(call, "alpha")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.declare import Signature, invalid_combination
+from ...core.declare import Signature, refusal
 from ...core.values import DeviceLike, warn
 from ...core.values.device import device as Device
 from ...operations.making.factories import empty_like
@@ -33,7 +33,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             if len(what) == 1:
                 what = [None, what[0]] if signature is _TO[1] else [what[0].device, what[0].dtype]
             return what[0], what[1], non_blocking, format_
-    raise invalid_combination("to", args, kwargs, _TO)
+    raise refusal("to", _TO, args, kwargs, False)
 
 
 def _exchangeable(old: Any, new: Any) -> bool:

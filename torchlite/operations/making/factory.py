@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...core.declare import Signature, invalid_combination, publish_as, tell
+from ...core.declare import Signature, publish_as, tell
 from ...core.machine import (
     Tensor,
     accelerated,
@@ -30,8 +30,6 @@ from ...core.values.layout import COMPRESSED
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
 )
-_SHOWN = _OPTIONS.replace("?", "").replace("pin_memory=None", "pin_memory=False")
-_SHOWN_OPTIONS = "Tensor out=None, " + _SHOWN.replace("requires_grad=None", "requires_grad=False")
 _MOST = 1024  # forms of call that are remembered of one function
 _SMALL = 1 << 14  # the bytes of a result up to which the native build keeps one to copy
 _FILLING = frozenset(("empty", "eye", "full", "ones", "zeros"))  # whose `out=` may show one place several times
@@ -105,10 +103,6 @@ class Factory:
         self.takes_out = takes_out and not self.like
         self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
-        kinds = ("Tensor", "Tensor"), ("Scalar", "Tensor"), ("Tensor", "Scalar"), ("Scalar", "Scalar")
-        self.forms = [
-            f"{self.name}({params.replace('Operand', '{}').format(*pair)}, *, {_SHOWN_OPTIONS})" for pair in kinds
-        ] if "Operand" in params else []  # fmt: skip
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
     def caller(self, same: bool, draw: tuple[Any, ...] | None) -> Callable[..., Tensor]:
@@ -133,7 +127,7 @@ class Factory:
                     return dispatch(public, args, kwargs)
                 if self.spread and len(args) > like and hasattr(args[like], "__index__"):
                     args = (*args[:like], tuple(args[like:]))
-                values = self.bind(args, kwargs)
+                values = self.signature.bind(args, kwargs, self.method)
             result = self.run(values)
             if form is not None and len(tensors) == like and (not like or _is_first(tensors[0], values[0])):
                 self.remember(form, values)
@@ -143,15 +137,6 @@ class Factory:
         fast = native is not None and (same or draw is not None)
         public = accelerated(native.planned, call, False, draw is not None) if fast else call
         return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
-
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments of a call in order. What takes numbers and tensors alike is several overloads in PyTorch."""
-        try:
-            return self.signature.bind(args, kwargs, self.method)
-        except TypeError:
-            if not self.forms:
-                raise
-            raise invalid_combination(self.name, args, kwargs, [Signature(form) for form in self.forms]) from None
 
     def made(self, *values: Any) -> Tensor:
         try:

@@ -10,12 +10,11 @@ from ...core.declare import (
     Composite,
     Elementwise,
     Op,
-    Signature,
     Unary,
     describe,
-    invalid_combination,
     publish,
     publish_python,
+    refusal,
 )
 from ...core.machine import TensorBase
 from ...core.machine.batching import LEADING, dynamic_shape, refuse_batch
@@ -180,8 +179,7 @@ def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]
     if len({isinstance(bound, Tensor) for bound in bounds}) == 2 and not all(map(_is_number, bounds)):
-        forms = [Signature(f"clamp(Tensor self, {kind}? min=None, {kind}? max=None)") for kind in ("Tensor", "Scalar")]
-        raise invalid_combination("clamp", (self, min, max), {}, forms)
+        raise refusal("clamp", [], (self, min, max), {}, False)
     if self.is_floating_point() and any([isinstance(bound, complex) and bound.imag for bound in (min, max)]):
         raise RuntimeError("value cannot be converted to type double without overflow")
 

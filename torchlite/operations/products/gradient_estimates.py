@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import published
+from ...core.declare import published, refusal
 from ...core.machine import Tensor, TensorBase
 from ...core.values import dt, type_name, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
@@ -73,8 +73,7 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
     several = isinstance(spacing, (list, tuple))
     known = several or spacing is None or isinstance(spacing, (int, float, complex, np.number))
     if not known and not (isinstance(spacing, TensorBase) and not spacing.dim()):
-        got = type_name(spacing)
-        raise TypeError(f"gradient() received an invalid combination of arguments - got (Tensor, spacing={got})")
+        raise refusal("gradient", [], (input,), {"spacing": spacing}, False)
     if dim is None:
         _require(
             not several or len(spacing) == input.dim(),
