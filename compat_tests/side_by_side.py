@@ -53,10 +53,8 @@ def story(program: Program, library: Any) -> list[Any]:
     def tell(*what: Any) -> None:
         told.append(plain(what))
 
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as seen, warning_always(library):
         warnings.simplefilter("always")
-        if library is not torchlite:
-            library.set_warn_always(True)  # PyTorch gives some only once in a process
         try:
             result = program(library, tell)
             if result is not None:
@@ -112,11 +110,12 @@ def same(a: Any, b: Any) -> bool:
 @contextmanager
 def warning_always(library: Any) -> Iterator[None]:
     """Inside, what a library warns of once it warns of each time, whatever ran before."""
+    before = library.is_warn_always_enabled()
     library.set_warn_always(True)
     try:
         yield
     finally:
-        library.set_warn_always(False)
+        library.set_warn_always(before)
 
 
 def uncollected(program: Callable[[], Any]) -> list[str]:

@@ -19,6 +19,7 @@ from .programs.known import CHANCE
 from .programs.program import Run
 from .programs.record import recorded
 from .programs.report import Failure, by_chance
+from .side_by_side import warning_always
 
 RECORDED = list(recorded())
 COUNT = int(os.environ.get("TORCHLITE_PROGRAMS", "300"))
@@ -39,7 +40,8 @@ def test_random_programs():
 
 @pytest.mark.parametrize(("program", "expected"), RECORDED, ids=range(len(RECORDED)))
 def test_recorded_program(program, expected):
-    found = list(differences(program, expected, Run(torchlite, program).outcome()))
+    with warning_always(torchlite):
+        found = list(differences(program, expected, Run(torchlite, program).outcome()))
     if found:
         pytest.fail(
             "\n".join([step.line for step in program] + [f"# {difference}" for difference in found]), pytrace=False

@@ -31,6 +31,8 @@ torch.add(torch.ones(3), 1, out=torch.ones(2))
 torch.ones(3, dtype=torch.complex64).float()
 torch.zeros(3).copy_(torch.ones(3, dtype=torch.complex64))
 torch.lu(torch.eye(2))
+torch.qr(torch.eye(2))
+torch.nn.LSTM(3, 4, proj_size=2)(torch.ones(2, 1, 3))
 torch.cholesky(torch.eye(2))
 torch.stft(torch.ones(100), 10, return_complex=True)
 torch.zeros(3, dtype=torch.float16).random_(0, 60000)
@@ -38,6 +40,8 @@ torch.zeros(3, dtype=torch.float16).random_(0, 60000)
 torch.ones(2).resize(2)
 float(torch.ones(1, requires_grad=True))
 torch.nn.functional.softmax(torch.ones(2))
+torch.nn.functional.linear_cross_entropy(torch.ones(2, 3), torch.ones(4, 3), torch.tensor([0, 1]), \
+label_smoothing=0.1, options=torch.nn.LinearCrossEntropyOptions())
 torch.nn.functional.upsample(torch.ones(1, 1, 4), 2)
 torch.nn.functional.mse_loss(torch.ones(2), torch.ones(1))
 torch.nn.functional.kl_div(torch.ones(2), torch.ones(2))
@@ -108,3 +112,13 @@ def test_storages_with_a_dtype_are_warned_of_once() -> None:
 def test_overloads_that_are_deprecated_point_at_the_users_line() -> None:
     for w in warned("torch.ones(2).addcmul_(1, torch.ones(2), torch.ones(2))", torchlite):
         assert (w.filename, w.lineno) == (PLACE, 1)
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_what_is_said_once_in_a_process_is_what_pytorch_says_once(statement: str) -> None:
+    torch = pytest.importorskip("torch")
+    again = []
+    for library in (torch, torchlite):
+        warned(statement, library)
+        again.append([said(w) for w in warned(statement, library)])
+    assert again[1] == again[0]

@@ -17,7 +17,7 @@ from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
 from ..core.state import local, silent
-from ..core.values import Backend, warn
+from ..core.values import Backend, warn, warn_once
 from ..core.values.dtype import dtype
 from ..core.values.layout import preserve_format
 from ..core.values.pickling import bear_name
@@ -156,7 +156,7 @@ def backward(
                 source.retain_grad()
             goals.append(_goal(source))
     if create_graph:
-        warn(
+        warn_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "

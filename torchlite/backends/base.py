@@ -28,7 +28,7 @@ from ..core.values.device import (
     register_backend,
     register_on_demand,
 )
-from ..core.values.errors import missing_kernel, tell_of_half_complex, warn
+from ..core.values.errors import missing_kernel, tell_of_half_complex, tell_of_lost_part
 from ..core.values.layout import NAMES, contiguous_strides
 from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
@@ -223,7 +223,7 @@ def cast_array(array: arrays.Array, to: np.dtype) -> Any:
         array = array.astype("complex64")
     if array.dtype.kind == "c" and to.kind not in "cbW":
         if array.size:
-            warn("Casting complex values to real discards the imaginary part")
+            tell_of_lost_part()
         array = array.real
     return rounded(array, to)
 

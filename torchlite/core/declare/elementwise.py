@@ -287,7 +287,7 @@ class Elementwise(Op):
             raise
         cast = self.result == "bool" and not self.converts and out.dtype is not dt.bool_ and not out.dtype.is_complex
         if cast and result_type(*read).is_complex:  # the dtype in which PyTorch has zeros and ones
-            errors.warn("Casting complex values to real discards the imaginary part")
+            errors.tell_of_lost_part()
         return made
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:

@@ -57,6 +57,11 @@ def tell_of_half_complex() -> None:
     warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
 
 
+def tell_of_lost_part() -> None:
+    """Where complex numbers become real ones, the first time."""
+    warn_once("Casting complex values to real discards the imaginary part")
+
+
 def missing_kernel(op: str, where: device) -> NotImplementedError:
     return NotImplementedError(f"torchlite has no kernel for '{op}' on device '{where}'")
 

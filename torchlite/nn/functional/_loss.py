@@ -11,7 +11,7 @@ from typing import Any
 from ...core.declare import Signature
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable, planned, public
 from ...core.native import named
-from ...core.values import warn
+from ...core.values import int64, warn
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
 from ...operations.pointwise.activations import log_sigmoid
@@ -60,11 +60,14 @@ def reduced(declared: Any = None, *, before: str = "reduction", comes_to: Callab
         named["reduction"] = _number(named["reduction"], named.pop("size_average"), named.pop("reduce"))
         return named
 
+    def as_once(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        return len(args) > at or "size_average" in kwargs or "reduce" in kwargs
+
     @functools.wraps(declared)
     def call(*args: Any, **kwargs: Any) -> Any:
         if needs_dispatch(args, kwargs):
             return dispatch(call, args, kwargs)
-        if len(args) > at or "size_average" in kwargs or "reduce" in kwargs:
+        if as_once(args, kwargs):
             return declared(**bound(args, kwargs))
         name = kwargs.get("reduction", "mean")
         kwargs["reduction"] = numbers[name] if name in numbers else _reduction.get_enum(name)
@@ -72,7 +75,9 @@ def reduced(declared: Any = None, *, before: str = "reduction", comes_to: Callab
 
     made: Any = call
     if comes_to is not None:
-        made = public[call] = named(planned(lambda args, kwargs: comes_to(**bound(args, kwargs)), call), call)
+        made = public[call] = named(planned(
+            lambda args, kwargs: None if as_once(args, kwargs) else comes_to(**bound(args, kwargs)), call
+        ), call)  # fmt: skip
     made.__signature__ = inspect.signature(declared).replace(parameters=header)
     made.__annotations__ = {p.name: p.annotation for p in header} | {"return": "Tensor"}
     return made
@@ -371,6 +376,14 @@ def linear_cross_entropy(
         )
     if ignore_index is not None and target.is_floating_point():
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    if options is not None and (label_smoothing or target.dtype is not int64 or len(shape) > 2):
+        warn(
+            "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
+            "label_smoothing == 0, target.dtype == int64, out_features == (). Got "
+            f"reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype={target.dtype}, "
+            f"out_features={tuple(shape[1:-1])}, tracing=False, "
+            f"linear_bias.shape={None if linear_bias is None else tuple(linear_bias.shape)}."
+        )
     dtype = input.dtype
     if options is not None and options.widens(dtype):
         given: tuple[Any, ...] = (input, linear_weight, linear_bias, weight, target)

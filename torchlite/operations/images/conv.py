@@ -372,7 +372,7 @@ def _padding_of(name: str, input: Tensor, weight: Tensor, stride: Ints, dilation
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(weight.array.shape[2:], _expanded("dilation", dilation, dims), strict=True)]
     if any(n % 2 for n in total):
-        errors.warn(
+        errors.warn_once(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
             "input be created"
         )

@@ -13,7 +13,7 @@ from typing import Any
 from ...core.declare import Composite, Op, describe, publish, publish_python
 from ...core.machine import Tensor, TensorBase, functions
 from ...core.state import is_watched, local
-from ...core.values import Namespace, dt
+from ...core.values import Namespace, dt, warn_once
 from ...kernels.summing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack
@@ -226,6 +226,13 @@ def _two_states(hx: Sequence[Tensor], name: str = "lstm") -> Sequence[Tensor]:
     return hx
 
 
+def _tell_of_projections(input: Tensor, hx: Sequence[Tensor]) -> None:
+    """Where PyTorch would have taken kernels of a library that has none for projections."""
+    taken = input.device.type == "cpu" and input.dtype in (dt.float32, dt.bfloat16) and input.numel()
+    if taken and len(hx) == 2 and hx[0].shape[2] != hx[1].shape[2]:
+        warn_once("LSTM with projections is not supported with oneDNN. Using default implementation.")
+
+
 def _declare(name: str, mode: str) -> None:
     """The public function, for padded and for packed sequences."""
     states, count = ("Tensor[] hx", 3) if mode == "LSTM" else ("Tensor hx", 2)
@@ -240,6 +247,8 @@ def _declare(name: str, mode: str) -> None:
         x = input.transpose(0, 1) if batch_first else input
         if not x.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        if mode == "LSTM":
+            _tell_of_projections(input, hx)
         made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
         turned = made[0].transpose_ if is_watched() else made[0].transpose
         return (turned(0, 1), *made[1:]) if batch_first else made

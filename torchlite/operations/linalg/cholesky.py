@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.declare import Op, describe, published
 from ...core.machine import LEADING, Tensor
-from ...core.values import Array, Namespace, warn
+from ...core.values import Array, Namespace, warn_once
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
@@ -89,7 +89,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 
 @published("cholesky(Tensor self, bool upper=False)")
 def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
-    warn(
+    warn_once(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "

@@ -11,6 +11,7 @@ from ..products.matmul import H
 from .base import differentiated
 from .cholesky import cholesky
 from .eigen import hermitian
+from .qr import qr
 from .triangular import triangular
 
 
@@ -35,7 +36,7 @@ def _iterate(
 
     def best(basis: Tensor) -> tuple[Tensor, Tensor]:
         """The Ritz values and vectors in the space that a basis spans."""
-        Q = functions["qr"](basis)[0]
+        Q = qr.apply(basis, "reduced")[0]
         inside: list[Any] = [None if M is None else H(Q).matmul(M).matmul(Q) for M in (A, B)]
         values, inner = _reduced(*inside, count, largest)  # type: ignore[call-arg]
         return values, Q.matmul(inner)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.declare import Op, describe, function, method, published
 from ...core.machine import LEADING, Tensor, functions, overridable
-from ...core.values import Array, Namespace, dt, return_type, warn
+from ...core.values import Array, Namespace, dt, return_type, warn_once
 from ..images.padding import constant_pad_nd
 from ..products.matmul import H, into_exactly
 from .base import (
@@ -268,7 +268,7 @@ def lu(A: Tensor, pivot: bool) -> Any:
 
 @published("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", method=False)
 def _old_lu(A: Tensor, pivot: bool, check_errors: bool) -> Any:
-    warn(
+    warn_once(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
         "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
         "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
@@ -350,7 +350,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -
 
 @published("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots)", into=into_exactly)
 def _old_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    warn(
+    warn_once(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
         "release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\n"
         "should be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"

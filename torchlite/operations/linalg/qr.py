@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import conj, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor, functions
-from ...core.values import Array, Namespace, dt, not_implemented_for
+from ...core.values import Array, Namespace, dt, not_implemented_for, warn_once
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
 from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, offer, offer_op
@@ -63,13 +63,24 @@ qr = ByColumns(
     batch=LEADING,
 )  # fmt: skip
 offer_op(qr)
+
+
+def _check_old_qr(self: Tensor, some: bool) -> None:
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
+        "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
+        "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
+    any_matrices("linalg.qr", "geqrf_cpu")(self)
+
+
 _old_qr = ByColumns(
     "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
     lambda xp, a, some: _qr(xp, a, "reduced" if some else "complete"),
     {
         "self": lambda grads, self, some, Q, R: _qr_vjp(grads, self, "reduced" if some else "complete", Q, R),
     },
-    check=any_matrices("linalg.qr", "geqrf_cpu"), node="LinalgQrBackward0", batch=LEADING,
+    check=_check_old_qr, node="LinalgQrBackward0", batch=LEADING,
 )  # fmt: skip
 publish(_old_qr)
 

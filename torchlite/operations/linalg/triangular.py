@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import published
 from ...core.machine import LEADING, Tensor
-from ...core.values import Array, Namespace, return_type, warn
+from ...core.values import Array, Namespace, return_type, warn_once
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
@@ -129,7 +129,7 @@ _SOLUTION = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 )
 def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     """The X of AX = B for a triangular A, and A."""
-    warn(
+    warn_once(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a "
         "future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a "
         "copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "

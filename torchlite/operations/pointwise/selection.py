@@ -23,7 +23,7 @@ from ...core.machine.operands import converted, fitting_array, requires_grad, re
 from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn_once
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
 from ..vocabulary import ALL, ORDERED, REAL, TENSORS, no_complex
@@ -45,7 +45,7 @@ def _choice(value: Any, d: dt.dtype, backend: Backend) -> Any:
 
 def _check_condition(condition: Tensor, *choices: Any) -> None:
     if condition.dtype is dt.uint8:
-        warn(
+        warn_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
         )

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.declare import LaidOp, Op, describe, fit_gradient, function, publish, publish_python, published
 from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
 from ...core.state import NO_GRAD, local
-from ...core.values import Backend, Namespace, channels_last_strides, dt, warn, wrap_dim
+from ...core.values import Backend, Namespace, channels_last_strides, dt, errors, warn_once, wrap_dim
 from ..making.factories import arange, empty
 from .shape import (
     Ints,
@@ -291,15 +291,13 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         if t.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing is None:
-        warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-        )
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in tensors:
         if t.dim() > 1:
             if t.dtype.is_complex:  # whose real part is what PyTorch prints
-                warn("Casting complex values to real discards the imaginary part")
+                errors.tell_of_lost_part()
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
     places = list(range(len(tensors)))
     if indexing == "xy":

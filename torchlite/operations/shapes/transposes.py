@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import publish_python
 from ...core.machine import Tensor, dispatch, needs_dispatch, planned
-from ...core.values import warn
+from ...core.values import warn_once
 from .orders import permute, transpose
 
 
@@ -16,13 +16,13 @@ def _whole_transpose(self: Tensor) -> Tensor:
     ndim = self.dim()
     if ndim != 2:
         if ndim:
-            _deprecated(
+            warn_once(
                 "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
                 "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
                 "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
             )
         else:
-            _deprecated("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+            warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     return permute.apply(self, tuple(range(ndim - 1, -1, -1)))
 
 
@@ -34,7 +34,7 @@ def _conjugate_transpose(self: Tensor) -> Tensor:
             + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
     if not self.dim():
-        _deprecated("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
+        warn_once("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
         return self.conj()
     return transpose.apply(self, 0, 1).conj()
 
@@ -44,7 +44,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
     if self.dim() == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if not self.dim():
-        _deprecated("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
         return self
     return transpose.apply(self, -2, -1)
 
@@ -55,15 +55,11 @@ def _adjoint(name: str, of_numbers: str) -> Callable[[Tensor], Tensor]:
         if self.dim() == 1:
             raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
         if not self.dim():
-            _deprecated(of_numbers)
+            warn_once(of_numbers)
             return self.conj()
         return transpose.apply(self, -2, -1).conj()
 
     return adjoint
-
-
-def _deprecated(message: str) -> None:
-    warn(message)
 
 
 def _attribute(name: str, f: Callable[[Tensor], Tensor], comes_to: Callable[[Tensor], Any] | None = None) -> None:

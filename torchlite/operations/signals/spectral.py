@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import published
 from ...core.machine import Tensor, functions
-from ...core.values import dt, type_text, warn
+from ...core.values import dt, type_text, warn, warn_once
 from ..images.padding import constant_pad_nd, pad
 from ..pointwise.complex_numbers import view_as_real
 from ..shapes.slicing import narrow, unfold_backward
@@ -31,7 +31,7 @@ def _call(name: str, self: Tensor, **arguments: Any) -> str:
 
 
 def _warn_of_no_window(advice: str) -> None:
-    warn(
+    warn_once(
         f"A window was not provided. A rectangular window will be applied{advice}To suppress this warning and use a "
         "rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
     )
@@ -50,7 +50,7 @@ def _check_return_complex(return_complex: bool | None, is_complex: bool) -> None
             "return_complex=True in a future PyTorch release."
         )
     if return_complex is False:
-        warn(
+        warn_once(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
             "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
             "torch.view_as_real on the complex output to recover the old return format."
