@@ -211,8 +211,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def within(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     """Refuse what does not broadcast to a shape that is to be written to."""
-    wide = broadcast_shapes(shape, other)
-    if wide != tuple(shape):
+    if shape != other and (wide := broadcast_shapes(shape, other)) != tuple(shape):
         raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wide)}")
 
 

@@ -231,8 +231,7 @@ class ModuleState:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(given)}"
             )
-        lazy = is_lazy(t)
-        if not lazy:
+        if not is_lazy(t) and given.shape != t.shape:
             if not t.shape and len(given.shape) == 1:
                 given = given[0]  # numbers were saved so before there were tensors without dimensions
             if given.shape != t.shape:

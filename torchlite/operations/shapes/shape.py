@@ -18,7 +18,7 @@ from ...core.machine import fast
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.node import UNVERSIONED, shared_counter
 from ...core.machine.operands import in_memory, values_in_inference
-from ...core.machine.overrides import overridable, public
+from ...core.machine.overrides import PLAIN, overridable, public
 from ...core.machine.tensor import Tensor
 from ...core.native import quick
 from ...core.state import local
@@ -173,12 +173,14 @@ def _detach(op: Op, *values: Any) -> Tensor:
 
 
 def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
-    """The function: nothing is asked of a plain tensor."""
+    """The function: nothing is asked of a plain tensor, or of a parameter."""
     general = op.general_function(method)
 
     def call(*args: Any, **named: Any) -> Tensor:
-        if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
-            return args[0].alias()
+        if len(args) == 1 and not named and local.state.mode.plain:
+            t = args[0]
+            if t.__class__ is Tensor or (t.__class__ in PLAIN and not t.backend.handed):
+                return t.alias()
         return general(*args, **named)
 
     made = quick(call, "detach")
