@@ -174,12 +174,12 @@ class TorchFunctionMode(Switch):
         return cls(*args, **kwargs)
 
 
-def push_mode(mode: Mode) -> None:
+def push_mode(mode: TorchFunctionMode) -> None:
     state = local.state
     state.mode = state.mode.but(functions=(*state.mode.functions, mode))
 
 
-def pop_mode() -> Any:
+def pop_mode() -> TorchFunctionMode:
     state = local.state
     *rest, innermost = state.mode.functions
     state.mode = state.mode.but(functions=tuple(rest))

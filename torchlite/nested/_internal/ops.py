@@ -179,7 +179,7 @@ def _new(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any
 
 
 @rule("to_padded_tensor")
-def _to_padded_tensor(func: Callable[..., Any], self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
+def _to_padded_tensor(func: Any, self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     return padded(self, padding, None if output_size is None else output_size[self._ragged.dim])
 
 
