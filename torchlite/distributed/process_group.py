@@ -129,7 +129,7 @@ class ProcessGroup:
         if self._detailed:
             check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)
         if call.engine.device != "cpu":
-            run = _placed(call.engine.here(), run)
+            run = _on_stream(call.engine.stream(), run)
         seconds = self._timeout.total_seconds()
         if not async_op:
             line.now(call.name, run, seconds)
@@ -139,11 +139,11 @@ class ProcessGroup:
         return work
 
 
-def _placed(place: AbstractContextManager[Any], run: Callable[[], None]) -> Callable[[], None]:
-    """The same for another thread, which has other streams."""
+def _on_stream(stream: AbstractContextManager[Any], run: Callable[[], None]) -> Callable[[], None]:
+    """`run` on this thread's stream, whichever thread calls it: each has a current stream of its own."""
 
     def task() -> None:
-        with place:
+        with stream:
             run()
 
     return task

@@ -64,8 +64,8 @@ class Engine:
     def begin(self) -> None:
         """Begin the sends and receives that were put off until somebody waits for one."""
 
-    def here(self) -> AbstractContextManager[Any]:
-        """Where work of this moment belongs that another thread does: a device's stream."""
+    def stream(self) -> AbstractContextManager[Any]:
+        """The device's current stream, as a context for another thread that does the work."""
         return nullcontext()
 
     def fail(self, why: str) -> None:

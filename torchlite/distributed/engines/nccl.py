@@ -41,21 +41,21 @@ def available() -> bool:
         return False
 
 
-class _Circle:
-    """What connects the GPUs of some processes. One call uses it at a time, and is ended when it takes too long."""
+class _Communicator:
+    """NCCL's communicator between some processes: used by one call at a time, aborted when a call takes too long."""
 
     def __init__(self, store: Store, rank: int, ranks: Sequence[int], timeout: float) -> None:
         self._nccl, self._store, self._rank, self._ranks, self.timeout = _nccl(), store, rank, ranks, timeout
         self._made: Any = None
-        self._turn, self._ended = threading.Lock(), threading.Event()
+        self._lock, self._ended = threading.Lock(), threading.Event()
         self._deadline, self._failure = math.inf, ""
 
     @contextlib.contextmanager
     def on(self, array: Array) -> Iterator[tuple[Any, int]]:
-        """CuPy's object for it, and the address of the stream; made for the GPU of the first array."""
+        """CuPy's communicator, made for the GPU of the first array, and the address of its stream."""
         import cupy
 
-        with self._turn, array.device:
+        with self._lock, array.device:
             self._raise_failure()
             self._made = self._made or self._connect()
             stream = cupy.cuda.get_current_stream()
@@ -74,7 +74,7 @@ class _Circle:
             raise DistBackendError(self._failure)
 
     def _connect(self) -> Any:
-        """Meet the others; by the store first, for NCCL would wait for ever."""
+        """Connect to the other processes, by the store first: NCCL itself would wait for ever."""
         if self._rank == 0:
             self._store.set("id", pickle.dumps(self._nccl.get_unique_id()))
         self._store.set(str(self._rank), "")
@@ -121,12 +121,12 @@ class NCCL(Engine):
         super().__init__(rank, ranks, timeout)
         self._nccl = _nccl()
         self._all, self._pairs = (
-            _Circle(PrefixStore(name, store), rank, self.ranks, timeout) for name in ("all", "pairs")
+            _Communicator(PrefixStore(name, store), rank, self.ranks, timeout) for name in ("all", "pairs")
         )
         self._messages: list[tuple[Array, Callable[[Any, int], Any], int, Done]] = []
         self._line = Line()
 
-    def here(self) -> AbstractContextManager[Any]:
+    def stream(self) -> AbstractContextManager[Any]:
         import cupy
 
         return cupy.cuda.get_current_stream()
@@ -230,7 +230,7 @@ class NCCL(Engine):
         messages, self._messages = self._messages, []
         if not messages:
             return
-        self._pairs.timeout, place = self.timeout, self.here()
+        self._pairs.timeout, place = self.timeout, self.stream()
 
         def task() -> None:
             failure = None
