@@ -99,7 +99,7 @@ def invalid_combination(
 
 
 def _why(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> str:
-    """What does not fit, of a form that has as many places as there are arguments; PyTorch counts `*` as one."""
+    """Why an overload with as many parameters as there are arguments does not fit; PyTorch counts `*` as one."""
     places = [p for p in form.params if not p.kwonly]
     named = [p for p in form.params if p.kwonly]
     count = len(places) + len(named) + bool(named) - method
@@ -109,13 +109,13 @@ def _why(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method
     unknown = [name for name in kwargs if name not in by_name]
     if unknown:
         return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
-    told = [_marked(p, value) for p, value in itertools.zip_longest(places, args)][method : len(args)]
-    told += [f"{name}={_marked(by_name[name], value)}" for name, value in kwargs.items()]
-    return f"      didn't match because some of the arguments have invalid types: ({', '.join(told)})\n"
+    types = [_marked(p, value) for p, value in itertools.zip_longest(places, args)][method : len(args)]
+    types += [f"{name}={_marked(by_name[name], value)}" for name, value in kwargs.items()]
+    return f"      didn't match because some of the arguments have invalid types: ({', '.join(types)})\n"
 
 
 def _marked(param: Param | None, value: Any) -> str:
-    """The type of an argument, between marks where it is wrong, as it always is for a number."""
+    """The type of an argument, between `!` where it does not fit; PyTorch says so of every number."""
     try:
         if param is None or param.type == "Scalar":
             raise Mismatch

@@ -67,12 +67,12 @@ def publish_as(
 
 
 def _noted(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`comes_to` of a function which calls ops that follow from the form of its arguments."""
+    """The `comes_to` of a function of which the form of a call decides which ops it calls."""
     return lambda *values: steps_of(f, values)
 
 
 class Composite:
-    """An overload made of other ops, to stand beside ops in `publish`; the rest is as in `publish_python`."""
+    """An overload made of other ops, to stand beside ops in `publish`; its words are those of `publish_python`."""
 
     __slots__ = ("by_form", "comes_to", "made_of", "signature")
     in_place_by_form = False
@@ -110,10 +110,10 @@ def publish_python(
 
     `comes_to` gives, of the bound arguments, the op that calls of their form come to and its arguments, and the number
     of the result, where it is one of several; or a list of such steps, where `Made(k)` is what step k gives; or None.
-    `by_form` says that which ops are called follows from the form of a call, so that this need not be told.
+    `by_form` says that the form of a call decides which ops are called: `comes_to` is then found by noting them.
     """
-    signature = Signature(schema)
-    comes_to = _noted(f) if by_form else comes_to
+    composite = Composite(schema, f, comes_to, by_form)
+    signature, comes_to = composite.signature, composite.comes_to
 
     def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
         if needs_dispatch(args, kwargs):
@@ -144,7 +144,7 @@ def publish_python(
         public[call] = made
         return made
 
-    doc = f.__doc__ if f.__class__ is FunctionType else None  # and not what is said of all ops
+    doc = f.__doc__ if f.__class__ is FunctionType else None  # not that of a class of ops
     call, call_method = [
         tell(caller(as_method), signature.name, [signature], as_method, doc=doc) for as_method in (False, True)
     ]

@@ -298,7 +298,8 @@ def _tables() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def pytorchs_overloads(name: str, method: bool) -> list[str]:
-    """Those of a function or a method; none where there is one only. Where `self` is first, it may be a method's."""
+    """PyTorch's overloads of a function or a method, none if it has only one. A method has those functions' that begin
+    with `self`, unless it is in the table of its own."""
     functions, methods = _tables()
     if method and name in methods:
         forms = methods[name]

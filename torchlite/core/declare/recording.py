@@ -66,7 +66,7 @@ class Recording(Declaration):
         return None
 
     def lacks_gradients(self, values: Sequence[Any]) -> bool:
-        """Whether PyTorch has none for these operands, since some are complex."""
+        """Whether some operands are complex, and PyTorch has no gradient of this op for such."""
         if self.complex_gradients:
             return False
         return any([t.dtype.is_complex for i in self.operands for t in tensors_in(values[i])])
