@@ -27,7 +27,6 @@ from torchlite.core.values.pickling import bear_name as bear_name
 from torchlite.optim import by_element as by_element
 from torchlite.optim import by_tensor as by_tensor
 from torchlite.optim import flat_arrays as flat_arrays
-from torchlite.optim import for_programs as for_programs
 from torchlite.optim import lbfgs as lbfgs
 from torchlite.optim import line_search as line_search
 from torchlite.core.values.pickling import live_here as live_here
@@ -44,4 +43,5 @@ from torchlite.optim import sparse_adam as sparse_adam
 from torchlite.optim import swa_utils as swa_utils
 from torchlite.optim.swapped_parameters import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
 from torchlite.optim import swapped_parameters as swapped_parameters
+from torchlite.optim import torch_names as torch_names
 

@@ -25,8 +25,8 @@ from ..core.values import CPU, strided
 from ..core.values.layout import preserve_format
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
-from .for_programs import _get_capturable_supported_devices
 from .optimizer import Optimizer
+from .torch_names import _get_capturable_supported_devices
 
 ON_TENSORS = SimpleNamespace(
     **{name: functions[name] for name in ("absolute", "clip", "maximum", "minimum", "sign", "sqrt", "where")}

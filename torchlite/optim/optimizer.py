@@ -16,7 +16,7 @@ from ..core.state import local
 from ..core.values import dt, reduce_ex, warn
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
-from . import for_programs
+from . import torch_names
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -28,8 +28,8 @@ _global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict
 
 
 def __getattr__(name: str) -> Any:
-    if hasattr(for_programs, name):
-        return getattr(for_programs, name)
+    if hasattr(torch_names, name):
+        return getattr(torch_names, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
