@@ -1,4 +1,4 @@
-"""`torch.library.opcheck`: whether what is said of an operator is what it does."""
+"""`torch.library.opcheck`: whether an operator does what its schema and its registrations say."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _memory(values: Any) -> set[int]:
 
 
 def _named(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """What the schema says of each argument given, and it."""
+    """The arguments of the schema that the call gives, each with its value."""
     said = op._schema.arguments
     yield from zip(said, args, strict=False)
     yield from [(a, kwargs[a.name]) for a in said[len(args) :] if a.name in kwargs]
@@ -52,7 +52,7 @@ def _named(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tup
 
 
 def _schema(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> None:
-    """What is written to, and what shares memory with what."""
+    """Whether the call writes to, and shares memory with, just the arguments that the schema marks."""
     args, kwargs = _copied((args, kwargs))
     before = dict(enumerate([_copied(value) for _, value in _named(op, args, kwargs)]))
     made = op(*args, **kwargs)
@@ -63,8 +63,8 @@ def _schema(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) ->
         now = [t for t in tree_leaves(value) if isinstance(t, Tensor)]
         if not said.is_write and not all(map(_unwritten, now, was)):
             raise RuntimeError(f"Argument {said.name} is not defined as mutable but was mutated")
-        told = said.alias_info is not None and said.alias_info.before_set & shared
-        if not told and _memory(value) & _memory(results):
+        marked = said.alias_info is not None and said.alias_info.before_set & shared
+        if not marked and _memory(value) & _memory(results):
             raise RuntimeError(f"Argument {said.name} is not defined to alias output but was aliasing")
     for at, first in enumerate(results):
         for other in range(at + 1, len(results)):
@@ -94,7 +94,7 @@ def _autograd(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) 
 
 
 def _fake(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> None:
-    """Whether fakes give the forms of what tensors give."""
+    """Whether the results on fakes have the shapes, dtypes, devices and strides of those on tensors."""
     mode = FakeTensorMode()
     fakes = tree_map_only(Tensor, mode.from_tensor, (args, kwargs))
     with mode:
@@ -118,7 +118,7 @@ def _fake(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> N
 
 
 def _graph(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **tolerances: Any) -> None:
-    """Whether a graph of the call and of its gradients, made with fakes, gives what these give."""
+    """Whether a graph of the call and its gradients, traced with fakes, gives the same values as the call."""
     if isinstance(op, Operator) and any(r.alias_info is not None for r in op._schema.returns):
         raise RuntimeError(
             f"Found a custom (non-ATen) operator whose output has alias annotations: {op._schema}. We only support "
@@ -132,11 +132,10 @@ def _graph(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **tolerances:
         )
     leaves, spec = tree_flatten((list(args), kwargs))
     at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-
-    drawn = default_generator.get_state()
+    random_state = default_generator.get_state()
 
     def call(*tensors: Tensor) -> list[Any]:
-        default_generator.set_state(drawn)
+        default_generator.set_state(random_state)
         for i, t in zip(at, tensors, strict=True):
             leaves[i] = t
         given, named = tree_unflatten(leaves, spec)
@@ -149,7 +148,7 @@ def _graph(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **tolerances:
     given = [leaves[i] for i in at]
     eager = call(*_copied(given))
     graph = make_fx(call, tracing_mode="fake")(*_copied(given))
-    default_generator.set_state(drawn)
+    default_generator.set_state(random_state)
     traced = tree_leaves(graph(*[t.detach() for t in _copied(given)]))
     if len(eager) != len(traced) or not all(_equal(a, b, **tolerances) for a, b in zip(eager, traced)):
         raise RuntimeError(
@@ -169,7 +168,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
 
 
 def checked(op: Any, args: Any, kwargs: Any, names: Sequence[str], raises: bool, **tolerances: Any) -> dict[str, Any]:
-    """What becomes of the checks of these names: "SUCCESS", or the error."""
+    """The results of the checks of these names: "SUCCESS", or the error."""
     if not isinstance(op, OpOverload):
         raise ValueError(
             "opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got "

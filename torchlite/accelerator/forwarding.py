@@ -1,4 +1,4 @@
-"""What is asked of the accelerator, where there is one."""
+"""`torch.accelerator` forwards to `torch.cuda`, and refuses calls where there is no GPU."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from .. import cuda
 from ..core.values.arrays import DeviceLike
 
 
-def needed() -> Any:
-    """What to ask."""
+def accelerator() -> Any:
+    """The namespace of the accelerator's functions, `torch.cuda`; an error without a GPU."""
     if not cuda.is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return cuda
 
 
-def of_cuda(name: str, there: str = "") -> Callable[..., Any]:
-    """The function of `torch.cuda` with this name, or another, asked of a device that must be there."""
+def forwarded(name: str, target: str = "") -> Callable[..., Any]:
+    """A function of a device that calls the one of `torch.cuda` of the same name, or `target`."""
 
-    def asked(device: DeviceLike = None) -> Any:
-        return getattr(needed(), there or name)(device)
+    def call(device: DeviceLike = None) -> Any:
+        return getattr(accelerator(), target or name)(device)
 
-    asked.__name__ = asked.__qualname__ = name
-    return asked
+    call.__name__ = call.__qualname__ = name
+    return call

@@ -28,7 +28,7 @@ def _fresh() -> dict[str, Any]:
 
 
 def adapt(scale: Tensor, tracker: Tensor, overflowed: bool, growth: float, backoff: float, interval: int) -> None:
-    """Make a scale less after an overflow, and more after so many steps without one."""
+    """Shrink the scale after an overflow; grow it after `interval` steps without one, which `tracker` counts."""
     if overflowed:
         scale.mul_(backoff)
         tracker.fill_(0)

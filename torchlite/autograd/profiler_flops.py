@@ -35,9 +35,9 @@ _FORMULAS: dict[str, Callable[[list[Any], Any], int]] = {
 }  # fmt: skip
 
 
-def flops(name: str, given: Iterable[Any], result: Any) -> int:
-    """Those of an operation that made this result of what was given."""
+def flops(name: str, arguments: Iterable[Any], result: Any) -> int:
+    """The floating point operations of a call; 0 for those that PyTorch has no formula for."""
     formula = _FORMULAS.get(name)
     if formula is None or not isinstance(result, TensorBase):
         return 0
-    return formula([a for a in given if isinstance(a, TensorBase)], result)
+    return formula([a for a in arguments if isinstance(a, TensorBase)], result)

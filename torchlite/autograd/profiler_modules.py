@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ModuleWatch:
-    """While it is on, the calls of modules that a recorder's thread makes are written down."""
+    """Records calls of modules, from when it is made until `remove`, in the profile of a recorder's thread."""
 
     def __init__(self, recorder: Recorder) -> None:
         from ..nn.modules import module_hooks
@@ -35,7 +35,7 @@ class ModuleWatch:
             self.recorder.end(self.open.pop()[1])
 
     def name(self, module: Any) -> str:
-        """The class of a module, and the how manieth of it that was called."""
+        """The class of a module, and its number among the called modules of that class."""
         if module not in self.names:
             kind = type(module).__name__
             self.names[module] = f"nn.Module: {kind}_{self.counts[kind]}"

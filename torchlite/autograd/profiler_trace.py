@@ -15,7 +15,7 @@ _MODULE = "nn.Module: "
 
 def write_chrome_trace(events: EventList, path: str | os.PathLike[str], **besides: Any) -> None:
     """Write events to a file: calls as slices, those that run backward tied to those that they differentiate,
-    memory as a curve, and what else the file shall say."""
+    memory as a curve; `besides` are further fields of the file."""
     process = os.getpid()
     calls = [e for e in events if e.name != "[memory]"]
     threads = sorted({e.thread for e in events})
@@ -24,14 +24,14 @@ def write_chrome_trace(events: EventList, path: str | os.PathLike[str], **beside
         *[{"ph": "M", "name": "thread_name", "tid": n, "args": {"name": f"thread {n} (python)"}} for n in threads],
         *map(_slice, calls), *_ties(calls), *_memory(events),
     ]  # fmt: skip
-    told = {"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": events.began, **besides}
-    told["traceEvents"] = [{**e, "pid": process} for e in trace]
+    document = {"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": events.began, **besides}
+    document["traceEvents"] = [{**e, "pid": process} for e in trace]
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({**told, "traceName": os.fspath(path)}, file)
+        json.dump({**document, "traceName": os.fspath(path)}, file)
 
 
 def _slice(event: FunctionEvent) -> dict[str, Any]:
-    """What a call was, when it was made, and how long it took, in microseconds."""
+    """A call as a slice of time, in microseconds."""
     python = event.name.startswith(_MODULE)
     args: dict[str, Any] = {"External id": event.id}
     if event.sequence_nr >= 0:
@@ -65,9 +65,9 @@ def _memory(events: EventList) -> Iterator[dict[str, Any]]:
         if r.time < 0:
             continue
         at = {"name": "[memory]", "tid": r.thread, "ts": r.time}
-        told = {
+        args = {
             "Total Reserved": 0, "Total Allocated": r.total, "Bytes": r.nbytes, "Addr": r.allocation.address,
             "Device Id": -1, "Device Type": 0,
         }  # fmt: skip
-        yield {**at, "ph": "i", "cat": "cpu_instant_event", "s": "t", "args": told}
+        yield {**at, "ph": "i", "cat": "cpu_instant_event", "s": "t", "args": args}
         yield {**at, "ph": "C", "name": "memory", "args": {"bytes": r.total}}  # drawn as a curve

@@ -354,7 +354,7 @@ for _code, _cost, _value in _VALUES:
     _op(_code, _cost)(_putting(_value))
 
 
-# ---- the rest
+# ---- opcodes that change what is there: the stack, the memo, objects
 
 
 @_op(pickle.PROTO)

@@ -92,7 +92,7 @@ def _is_whole(holder: TensorBase | StorageBase, old: np.ndarray) -> bool:
 
 
 def use_count(address: int) -> int:
-    """How many hold the memory that begins at an address: tensors, and a storage by which the address was asked for."""
+    """How many references the memory at an address has: tensors over it, and the storage that told the address."""
     held = [_memory(obj) for obj in gc.get_objects() if issubclass(type(obj), TensorBase)]
     return 1 + sum(isinstance(there, np.ndarray) and _address(root(there)) == address for there in held)
 

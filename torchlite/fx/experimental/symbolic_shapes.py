@@ -1,4 +1,4 @@
-"""What asks shapes for the unknown numbers in them: here all are known, and each question has its answer at once."""
+"""Questions about symbolic sizes. Sizes are always known here, so that each has its answer at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 SHAPEENV_EVENT_KEY, CURRENT_NODE_KEY = "shapeenv_event", "current_node"
 
-# What would keep account of numbers that are not known.
+# Bookkeeping of unknown sizes: names alone.
 ShapeEnv, StatefulSymbolicContext, StatelessSymbolicContext, SymbolicContext = [
     placeholder("torch.fx.experimental.symbolic_shapes", name)
     for name in ("ShapeEnv", "StatefulSymbolicContext", "StatelessSymbolicContext", "SymbolicContext")

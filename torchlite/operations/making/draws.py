@@ -210,11 +210,11 @@ def _integers_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, low:
     return get_backend(CPU).from_fresh(stream.randint(math.prod(size), d, low, high), size)
 
 
-def _order_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
+def _permutation_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
     return stream.randperm(n, d)
 
 
-def _waits_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, rate: float) -> np.ndarray:
+def _exponential_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, rate: float) -> np.ndarray:
     return get_backend(CPU).from_fresh(stream.exponential(math.prod(size), d, rate), size)
 
 
@@ -248,7 +248,7 @@ normal_ = _Draw(
 exponential_ = _Draw(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
     lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
-    in_form=_waits_of,
+    in_form=_exponential_of,
 )
 geometric_ = _Draw(
     "geometric(Tensor self, float p, *, Generator? generator=None)",
@@ -390,7 +390,7 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     return _randint_like_between(*args, **kwargs)
 
 
-@factory("randperm(int n, *, Generator? generator=None)", draw=(_order_of, "n"))
+@factory("randperm(int n, *, Generator? generator=None)", draw=(_permutation_of, "n"))
 def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
