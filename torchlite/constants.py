@@ -19,7 +19,7 @@ _ASKED = {"cuda": "is_built", "cudnn": "is_available", "mkldnn": "is_available",
 
 
 def __getattr__(name: str) -> bool:
-    """What older programs ask of libraries."""
+    """`has_cuda` and its kin, which older programs read."""
     library = name.removeprefix("has_")
     if library == name or library not in _ASKED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -133,7 +133,7 @@ def register_fake(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:  # fmt: skip
-    """What an operator gives for tensors that have no numbers."""
+    """Register the results of an operator on tensors without data."""
     found = _found("register_fake", op)
 
     def registered(func: Callable[..., Any]) -> Callable[..., Any]:

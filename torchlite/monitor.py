@@ -22,7 +22,7 @@ data_value_t: TypeAlias = str | float | int | bool
 
 
 class Aggregation(enum.IntEnum):
-    """What a `Stat` says of the values that it was given."""
+    """The statistics that a `Stat` can compute of its values."""
 
     VALUE = 1
     MEAN = 2
@@ -149,7 +149,7 @@ class Stat:
         return len(self._values)
 
     def get(self) -> dict[Aggregation, float]:
-        """What is to say of the last window that ended."""
+        """The statistics of the last window that ended."""
         return {a: _OF[a](self._before) for a in self._aggregations}
 
     def __del__(self) -> None:

@@ -95,7 +95,7 @@ def set_num_interop_threads(num: int, /) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What `set_num_interop_threads` said."""
+    """The number of inter-op threads: as set, else that of processors."""
     return _interop_threads or os.cpu_count() or 1
 
 
@@ -153,7 +153,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` said."""
+    """The precision that `set_float32_matmul_precision` has set."""
     return matmul.precision
 
 
@@ -194,7 +194,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What `set_deterministic_debug_mode` said, as a number."""
+    """The mode that `set_deterministic_debug_mode` has set, as a number."""
     return determinism.debug_mode
 
 
@@ -208,7 +208,7 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` said."""
+    """Whether `set_warn_always` is on."""
     return errors.warn_always
 
 

@@ -144,7 +144,7 @@ def types_among(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[type, ...]
 
 
 def call_classes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the first class that wants to makes of a call."""
+    """The result of the first class whose `__torch_dispatch__` does not decline a call."""
     state = local.state
     takers = _takers((*args, *kwargs.values()))
     types = tuple(map(type, takers))

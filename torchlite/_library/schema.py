@@ -106,7 +106,7 @@ class _Misfit(Exception):
 
 
 class FunctionSchema:
-    """What an operator is called by, takes and gives."""
+    """An operator's name, arguments and results."""
 
     def __init__(self, name: str, overload_name: str, arguments: Sequence[Argument], returns: Sequence[Argument]):
         self.name, self.overload_name = name, overload_name
@@ -234,7 +234,7 @@ def _argument(part: str, keyword: bool, schema: str) -> Argument:
 
 
 def _split(text: str) -> Iterator[str]:
-    """What stands between commas that are in no brackets."""
+    """The items between commas outside of brackets."""
     for part in re.findall(r"(?:[^,\[\(\"]|\[[^\]]*\]|\([^)]*\)|\"[^\"]*\")+", text):
         if part.strip():
             yield part.strip()

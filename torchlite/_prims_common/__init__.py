@@ -28,7 +28,7 @@ CustomOutParamAnnotation = "__custom_out_param__"
 
 
 class RETURN_TYPE(enum.Enum):
-    """What a primitive gives back."""
+    """How the result of a primitive relates to its operands: new, a view, or one of them."""
 
     NEW = (0,)
     VIEW = (1,)

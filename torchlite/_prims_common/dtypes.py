@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ELEMENTWISE_TYPE_PROMOTION_KIND(enum.Enum):
-    """What becomes of the dtypes of an elementwise function's operands."""
+    """How the dtypes of an elementwise function's operands are promoted."""
 
     DEFAULT = (0,)
     NO_OPMATH = (1,)
@@ -46,7 +46,7 @@ class ELEMENTWISE_TYPE_PROMOTION_KIND(enum.Enum):
 
 
 class REDUCTION_OUTPUT_TYPE_KIND(enum.Enum):
-    """What becomes of the dtype of a reduction's operand."""
+    """The dtype of a reduction's result, by that of its operand."""
 
     SAME = (0,)
     COMPLEX_TO_FLOAT = (1,)
@@ -123,7 +123,7 @@ def dtype_to_type(dtype: dtype) -> type:
 
 
 def dtype_to_type_ctor(dtype: dtype) -> Any:
-    """What makes a number, symbolic ones too, into one of that type."""
+    """The constructor of Python numbers for a dtype; symbolic numbers stay symbolic."""
     made = dtype_to_type(dtype)
     return {int: symbolic.sym_int, float: symbolic.sym_float}.get(made, made)
 
@@ -138,7 +138,7 @@ def type_to_dtype(typ: type) -> dtype:
 
 
 def number_type(x: Any) -> type:
-    """What type of number it is."""
+    """The type of a number, symbolic or not: bool, int, float or complex."""
     return _SYMBOLIC.get(type(x), type(x))
 
 

@@ -91,7 +91,7 @@ def reduction_dims(shape: Sequence[int], dims: Sequence[int] | None) -> tuple[in
 
 
 def compute_reduction_output_shape(shape: Sequence[int], dimensions: Sequence[int]) -> tuple[int, ...]:
-    """What sizes are left when dimensions are reduced."""
+    """The sizes that are left when dimensions are reduced."""
     return tuple(size for at, size in enumerate(shape) if at not in dimensions)
 
 

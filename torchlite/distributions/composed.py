@@ -75,7 +75,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of another distribution's draws."""
+    """The distribution of another's draws after some transforms."""
 
     arg_constraints = each()
     expands: tuple[str, ...] = ()

@@ -164,7 +164,7 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
-    """What is joined along a dimension, each part in its own region."""
+    """Values concatenated along a dimension, each part in a region of its own."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
@@ -182,7 +182,7 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
-    """What is stacked along a dimension, each part in its own region."""
+    """Values stacked along a dimension, each in a region of its own."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         super().__init__(cseq, dim)

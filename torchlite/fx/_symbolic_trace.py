@@ -169,7 +169,7 @@ class Tracer(TracerBase):
             self.module_stack.pop(name, None)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What becomes of reading a module's attribute."""
+        """The value of a module's attribute; of a parameter, its proxy if parameters are traced."""
         kinds: list[tuple[type[Tensor], Any]] = [(Parameter, self.root.named_parameters)]
         if self.proxy_buffer_attributes:
             kinds.append((Tensor, self.root.named_buffers))

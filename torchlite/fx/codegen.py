@@ -174,7 +174,7 @@ class _Writing:
         return repr(arg)
 
     def arguments(self, args: Sequence[Any], kwargs: Any) -> str:
-        """Those of a call."""
+        """The source of a call's arguments."""
         return ", ".join([*map(self.argument, args), *[f"{k} = {self.argument(v)}" for k, v in kwargs.items()]])
 
     # ---- lines

@@ -197,7 +197,7 @@ class Graph:
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """What the graph gives."""
+        """Add the node that returns a value."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     # ---- where they go, and how they go away
@@ -345,11 +345,11 @@ class Graph:
         return undone()
 
     def process_inputs(self, *args: Any) -> Any:
-        """What the placeholders get, of what the program is called with."""
+        """The placeholders' values, from the arguments of the program."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """What the program gives, of what the output node holds."""
+        """The result of the program, from the value of the output node."""
         return self._codegen.process_outputs(out)
 
 

@@ -122,7 +122,7 @@ def _assign_attr(value: Any, to: Any, target: str) -> None:
 
 
 def _told_with_source(error: Exception) -> str:
-    """Where in the generated code a call failed."""
+    """The line of the generated code in which a call failed, with its surroundings."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<eval_with_key>")]
     if not frames:
         return ""

@@ -36,7 +36,7 @@ class Interpreter:
                     self.user_to_last_uses.setdefault(node, []).append(used)
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """What the graph gives for these arguments."""
+        """The result of the graph on these arguments."""
         self.env = {} if initial_env is None else initial_env
         given = self.graph.process_inputs(*args) if enable_io_processing else args
         self.args_iter: Iterator[Any] = iter(given)
@@ -71,7 +71,7 @@ class Interpreter:
         return self.run(*given)
 
     def run_node(self, n: Node) -> Any:
-        """What a node gives."""
+        """The value of a node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -106,11 +106,11 @@ class Interpreter:
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the graph gives."""
+        """The value of the output node."""
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
-        """What the module has under a dotted path."""
+        """The attribute of the module at a dotted path."""
         found: Any = self.module
         parts = target.split(".")
         for at, part in enumerate(parts):

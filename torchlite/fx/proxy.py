@@ -23,7 +23,7 @@ class TraceError(ValueError):
 
 
 class TracerBase:
-    """What makes nodes of what is done to proxies."""
+    """The base of tracers, which record operations on proxies as nodes."""
 
     graph: Graph
     record_stack_traces = False
@@ -40,7 +40,7 @@ class TracerBase:
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """A proxy for a node's value."""
         return Proxy(node, self)
 
     def create_proxy(
@@ -116,7 +116,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 def assert_fn(x: Any) -> None:
-    """What an `assert` of a traced value becomes."""
+    """The function that an `assert` of a traced value is recorded as."""
     if not x:
         raise AssertionError("the traced assertion failed")
 
@@ -286,7 +286,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """What stands for a parameter, of which the form is known."""
+    """A proxy for a parameter, whose shape and dtype are known."""
 
     _told: ClassVar[tuple[str, ...]] = ("dim", "ndim", "numel", "nelement", "shape", "size")
 

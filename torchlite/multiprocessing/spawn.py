@@ -119,7 +119,7 @@ class SpawnContext(ProcessContext):
 
 
 def _taken(file: str) -> str | None:
-    """What a process wrote before it failed, if it did."""
+    """The traceback that a failed process left, or None."""
     try:
         with open(file, "rb") as written:
             said = written.read()

@@ -105,7 +105,7 @@ class StridedNested(Tensor):
 
 
 class _Named:
-    """What errors call such tensors."""
+    """The name that errors give such tensors."""
 
     kind = "NestedTensor"
 

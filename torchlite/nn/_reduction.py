@@ -20,7 +20,7 @@ def get_enum(reduction: str) -> int:
 
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
-    """What `size_average` and `reduce` mean."""
+    """The reduction that the older arguments `size_average` and `reduce` stand for."""
     averaged, reduced = [flag is None or bool(flag) for flag in (size_average, reduce)]
     found = "none" if not reduced else "mean" if averaged else "sum"
     if emit_warning:

@@ -307,7 +307,7 @@ class Elementwise(Optimizer):
                     state[name] = alike(p, value) if value else alike(p, memory_format=preserve_format)
 
     def _watched_count(self, value: float) -> Tensor:
-        """What a number of a state begins as, where a mode sees it made."""
+        """The initial value of a number in the state, made by an op where a mode watches."""
         if self.filled and value in (0, 1):
             return functions["ones" if value else "zeros"]((), dtype=scalar_dtype())
         return functions["tensor"](value, dtype=scalar_dtype())
@@ -350,7 +350,7 @@ class Elementwise(Optimizer):
 
 
 def _bare(p: Tensor) -> bool:
-    """Whether there is no more to a parameter than its array."""
+    """Whether a parameter is a plain tensor, wholly described by its array."""
     backend = p.backend.real
     spread = 0 in p.array.strides and p.array.size > 1
     return backend.bare and backend.values and backend.strided and not spread and not overrides(type(p))

@@ -27,7 +27,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """What updates a list of averages that fade by `decay`."""
+    """A function that updates a list of exponential averages with factor `decay`."""
     _check_decay(decay)
 
     @no_grad()
@@ -56,7 +56,7 @@ def _lerp(averages: list[Tensor], values: list[Tensor], weight: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Tensor, Tensor, Any], Tensor]:
-    """What gives the next value of an average that fades by `decay`."""
+    """A function that gives the next value of an exponential average with factor `decay`."""
     _check_decay(decay)
 
     @no_grad()

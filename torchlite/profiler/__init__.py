@@ -32,7 +32,7 @@ __all__ = [
 
 
 class ProfilerAction(enum.Enum):
-    """What to do in a step."""
+    """What the profiler does in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -41,7 +41,7 @@ class ProfilerAction(enum.Enum):
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be watched; here, what the CPU does."""
+    """The activities that the profiler supports; here, those of the CPU."""
 
     CPU = 0
     XPU = 1

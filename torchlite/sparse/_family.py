@@ -51,7 +51,7 @@ def rule(names: str, *, in_place: bool = False) -> Callable[[Any], Any]:
 
 
 def quiet(kernel: Callable[..., Any], *args: Any) -> Any:
-    """What a kernel makes of arrays, without NumPy's warnings."""
+    """The result of a kernel on arrays, without NumPy's warnings."""
     return local.state.quiet(kernel, *args)
 
 

@@ -73,7 +73,7 @@ def _check_matching(indices: Tensor, values: Tensor) -> None:
 
 
 def _check_count(size: Sequence[int]) -> None:
-    """Whether there are so many elements, in 64 bits without a sign."""
+    """Refuse sizes whose product does not fit 63 bits."""
     if math.prod([n % (1 << 64) for n in size]) >= 1 << 63:
         raise RuntimeError("numel: integer multiplication overflow")
 
@@ -155,7 +155,7 @@ publish(
 
 
 class _Names:
-    """What errors call the parts of a compressed layout."""
+    """The names that errors give the parts of a compressed layout."""
 
     def __init__(self, layout_: layout) -> None:
         rows = layout_ in (sparse_csr, sparse_bsr)

@@ -45,7 +45,7 @@ class ConstraintViolationError(RuntimeError):
 
 
 class DimDynamic(enum.Enum):
-    """What is to be known of a dimension."""
+    """How a dimension is treated when sizes are made symbolic."""
 
     DYNAMIC, DUCK, STATIC, UNBACKED, INFER_STRIDE = range(5)
 
@@ -154,7 +154,7 @@ def check_consistent(new: Any, old: Any) -> None:
 
 
 def compute_unbacked_bindings(shape_env: Any, example_value: Any, *_: Any, **__: Any) -> None:
-    """Where in a value unknown numbers first come up: nowhere."""
+    """The symbols that a value introduces: none."""
 
 
 def rebind_unbacked(shape_env: Any, n: Any, result: Any) -> None:

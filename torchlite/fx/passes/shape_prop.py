@@ -13,7 +13,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor."""
+    """Shape, dtype, strides and layout of a tensor, for a node's `meta`."""
 
     shape: Any
     dtype: Any

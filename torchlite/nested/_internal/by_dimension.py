@@ -37,7 +37,7 @@ def _but_ragged(t: NestedTensor, dim: int, name: str) -> int:
 
 
 def _identity(name: str, d: dt.dtype) -> Any:
-    """What counts for nothing in a reduction."""
+    """The neutral element of a reduction, for padding."""
     if name in ("amax", "max", "argmax", "amin", "min", "argmin", "logsumexp"):
         low = name in ("amax", "max", "argmax", "logsumexp")
         limits = None if d.category >= dt.FLOAT else dt.iinfo(d)

@@ -97,7 +97,7 @@ _LIKE = "empty_like full_like ones_like rand_like randint_like randn_like zeros_
 
 
 def _aten(name: str) -> str:
-    """What PyTorch calls an operation of two tensors, and its overload."""
+    """PyTorch's name of an operation of two tensors, with that of its overload."""
     base, suffix = name.removesuffix("_"), "_" * name.endswith("_")
     if name.startswith("__"):
         base = name.strip("_")

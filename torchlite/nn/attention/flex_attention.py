@@ -75,7 +75,7 @@ class _TensorsPick(TorchFunctionMode):
 
 
 def _everywhere(mod: Mod, sizes: tuple[int, ...], device: DeviceLike, scores: Tensor | None = None) -> Tensor:
-    """What a function says of every batch, head, query and key."""
+    """The values of a function at every batch, head, query and key."""
     first = () if scores is None else (scores,)
     for at in (3, 2, 1, 0):
         mod = vmap(mod, in_dims=(*[0] * len(first), *[0 if i == at else None for i in range(4)]))

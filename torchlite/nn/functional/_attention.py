@@ -71,7 +71,7 @@ def _merged(attn_mask: Tensor | None, padding: Tensor | None, batch: int, num_he
 def _mha_shape_check(
     query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, attn_mask: Tensor | None, num_heads: int
 ) -> bool:
-    """Whether there is a batch."""
+    """Whether the query has a batch dimension; refuses shapes that do not fit."""
     dims = query.dim()
     _require(
         dims in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"

@@ -156,7 +156,7 @@ class Conv3d(_Conv, dims=3):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What transposed convolutions have in common."""
+    """The base of transposed convolutions."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0,
@@ -175,7 +175,7 @@ class _ConvTransposeNd(_ConvNd):
         self, input: Tensor, output_size: Sequence[int] | None, stride: Sequence[int], padding: Sequence[int],
         kernel_size: Sequence[int], num_spatial_dims: int, dilation: Sequence[int] | None = None,
     ) -> list[int]:  # fmt: skip
-        """What is to be added at the end to get this size."""
+        """The output padding that gives this size."""
         n = num_spatial_dims
         if output_size is None:
             return list(for_each(self.output_padding, n))
@@ -224,7 +224,7 @@ class ConvTranspose3d(_ConvTransposeNd, dims=3):
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
-    """What lazy convolutions have in common."""
+    """The base of lazy convolutions."""
 
     groups: int
     transposed: bool

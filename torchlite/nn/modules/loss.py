@@ -172,7 +172,7 @@ class NLLLoss(_WeightedLoss):
     category=FutureWarning,
 )
 class NLLLoss2d(NLLLoss):
-    """What `NLLLoss` of images was called long ago."""
+    """The former name of `NLLLoss` for images."""
 
 
 @fields(header="weight size_average ignore_index reduce reduction label_smoothing")

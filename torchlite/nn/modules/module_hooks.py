@@ -136,7 +136,7 @@ class ModuleHooks:
 
 
 def _missed(inputs: Any, result: Any, grad_fn: Any) -> tuple[str, str] | None:
-    """What a backward hook that is not full misses, and why."""
+    """Of which modules a backward hook that is not full misses gradients, and of what; None if it misses none."""
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
         return "non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors", (

@@ -11,7 +11,7 @@ from ..parameter import Parameter
 
 
 def typename(value: Any) -> str:
-    """What errors call the type of a value."""
+    """The type of a value, as errors name it."""
     if isinstance(value, Tensor):
         return value.type()
     cls = value if isinstance(value, type) else type(value)
@@ -19,7 +19,7 @@ def typename(value: Any) -> str:
 
 
 class ModuleTree:
-    """What a module says of its parts."""
+    """How the submodules, parameters and buffers of a module are found and listed."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]

@@ -368,7 +368,7 @@ class LSTM(RNNBase):
 
 @fields
 class RNNCellBase(Module):
-    """What cells share: their weights."""
+    """The base of recurrent cells, which holds their weights."""
 
     input_size: int
     hidden_size: int

@@ -276,7 +276,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _zeroed(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """What comes out of the layers as zeros, if anything."""
+        """The padding, where what the layers give there comes out as zeros."""
         layer = self.layers[0]
         if not getattr(self, "use_nested_tensor", False) or layer.training or src.dim() != 3:
             return None

@@ -81,7 +81,7 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:
-    """What a module gives, computed on several devices at once."""
+    """The result of a module, computed on several devices at once."""
     devices = _devices(device_ids)
     if not devices:
         raise RuntimeError("device type could not be determined")

@@ -169,7 +169,7 @@ class DistributedDataParallel(Module, Joinable):
             return self.module(*inputs, **kwargs)
 
     def _before(self, syncs: bool) -> None:
-        """What processes do together before the forward pass."""
+        """The collectives that precede the forward pass."""
         if syncs:
             self.reducer.check_finished()
         work = Join.notify_join_context(self)
@@ -213,7 +213,7 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a process without inputs does in place of an iteration."""
+        """The collectives of an iteration, made by a process without inputs."""
         self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
         return _Shadow(self)
 

@@ -12,7 +12,7 @@ from .scheduler import LRScheduler, _param_groups_val_list, _update_param_group_
 
 
 class _Composed(LRScheduler):
-    """What holds other schedulers saves their states with its own."""
+    """A scheduler made of others, which saves their states with its own."""
 
     _schedulers: list[LRScheduler]
 

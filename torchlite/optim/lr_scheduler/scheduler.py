@@ -21,7 +21,7 @@ _ORDER = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-
 
 
 def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[Any]:
-    """What the groups have for an option; tensors as they are now."""
+    """The values of an option in all groups; of tensors, copies."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
