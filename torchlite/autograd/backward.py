@@ -37,7 +37,7 @@ bear_name(GradientEdge, "torch.autograd.graph")
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where the gradient of `tensor` arrives."""
+    """The edge at which the gradient of `tensor` arrives."""
     edge = resolve(tensor)
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -245,7 +245,7 @@ def grad(
 
 
 def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
-    """What `run` finds for every one of a batch of weights, all at once."""
+    """The gradients that `run` finds, for a batch of weights at once."""
     from ..func.mapping import vmap  # which stands above this: only this corner of `grad` looks up to it
 
     for at, (place, w) in enumerate(zip(places, weights, strict=False)):

@@ -1,4 +1,4 @@
-"""What the backward pass that this thread is in says of itself."""
+"""Questions about the backward pass that this thread is in."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .function_tangents import push_tangents, zeros
 
 
 class FunctionCtx:
-    """What forward and `setup_context` tell about a call."""
+    """The part of `ctx` by which forward and `setup_context` describe a call."""
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for backward, to be read there as `ctx.saved_tensors`. To be called once at most."""
@@ -120,7 +120,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept; while `jvp` runs, what `save_for_forward` did."""
+        """The tensors of `save_for_backward`; while `jvp` runs, those of `save_for_forward`."""
         if self.saved_for_forward is not None:
             return self.saved_for_forward
         found = tuple([shown(entry, self) for entry in self._entries()])

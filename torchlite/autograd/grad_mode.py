@@ -204,7 +204,7 @@ class set_multithreading_enabled(Context, _Decorating):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` was told in this thread."""
+    """Whether `set_multithreading_enabled` is on in this thread."""
     return local.state.multithreading
 
 

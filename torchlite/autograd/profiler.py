@@ -154,7 +154,7 @@ class Recorder:
                 self.end(event)
 
     def watching(self, anomaly: Any) -> NodeRecorder:
-        """What a backward pass runs its nodes with."""
+        """The recorder of the nodes that a backward pass runs."""
         return NodeRecorder(self, anomaly)
 
 

@@ -80,7 +80,7 @@ def with_aux(outputs: Any, where: str) -> tuple[Any, Any]:
 
 
 def inside_of(level: Any, value: Any) -> Any:
-    """What a function gave beside its outputs, in terms of the level below."""
+    """The auxiliary results of a function, on tensors of the level below."""
     leaves, spec = tree_flatten(value)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):

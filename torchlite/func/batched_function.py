@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` of a Function is told about the batch."""
+    """The batch, as the `vmap` method of a Function sees it: its size and randomness."""
 
     batch_size: int
     randomness: str

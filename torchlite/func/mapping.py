@@ -56,7 +56,7 @@ def mapped(
     randomness: str = "error",
     chunk_size: int | None = None,
 ) -> Any:
-    """What `vmap` of a function gives for these arguments."""
+    """The results of `vmap` of a function on these arguments."""
     batch = _Batch(func, args, kwargs or {}, in_dims)
     if chunk_size is None or batch.size <= chunk_size:
         leaves, form, dims = batch.run(out_dims, randomness)
@@ -170,7 +170,7 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
 
 
 def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
-    """How many elements there are to map over."""
+    """The size of the batch that arguments are mapped over."""
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -183,7 +183,7 @@ def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
 
 
 def _out_dims(name: str, leaves: Sequence[Any], form: TreeSpec, out_dims: Any) -> list[int | None]:
-    """Where the batch goes in each result."""
+    """The `out_dims` of each result."""
     if not all([isinstance(dim, int) or dim is None for dim in tree_flatten(out_dims)[0]]):
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "

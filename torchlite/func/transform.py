@@ -70,7 +70,7 @@ class Level(LevelParts, Context):
         return value.array if isinstance(value, TensorBase) and value.backend.level == self.serial else None
 
     def inside(self, value: Any) -> Any:
-        """What a tensor of this level is made of; anything else as it is."""
+        """The tensor inside one of this level; any other value as it is."""
         array = self.array_of(value)
         return value if array is None else array.main
 
@@ -80,7 +80,7 @@ class Level(LevelParts, Context):
         return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
 
     def steps(self, op: Op, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
-        """What a call comes to for the tensors inside, as steps of a plan; None where the form does not tell."""
+        """The steps of a plan for calls of this form, on the tensors inside; None where the form decides none."""
         return None
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
@@ -88,7 +88,7 @@ class Level(LevelParts, Context):
         return True
 
     def run_inside(self, state: State, run: Plan, insides: Sequence[Tensor]) -> Tensor:
-        """What a plan makes of the tensors inside."""
+        """Run a plan on the tensors inside."""
         mode = state.mode
         if self.depth > 1:
             return run(state, mode, insides)
@@ -99,7 +99,7 @@ class Level(LevelParts, Context):
         raise NotImplementedError
 
     def recorder(self, op: Op, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
-        """What records calls of the form of this one; None where this level records none."""
+        """The recipe that records calls of this form; None where this level records none."""
         return None
 
     def draws(self) -> int | None:

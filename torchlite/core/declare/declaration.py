@@ -75,7 +75,7 @@ class _Declared(type):
 
 
 class Declaration(metaclass=_Declared):
-    """What an op says of itself: words that are given once, each of which a family may say for all of its ops."""
+    """The words of an op's declaration, each with its default; a family may set one for all of its ops."""
 
     declared = False
 

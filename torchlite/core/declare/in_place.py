@@ -33,7 +33,7 @@ def as_now(value: Any, target: Tensor) -> Any:
 
 
 def _kept(t: Tensor) -> Any:
-    """What is in a tensor's memory, before something else is."""
+    """A copy of a tensor's memory from before a write, for what is kept of it."""
     state = local.state
     if state.mode.seer is None:
         return t.backend.real.copy(t.array)
@@ -144,7 +144,7 @@ class InPlace(Recording):
         return self.by_form
 
     def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Any:
-        """What calls of the in-place form come to where nothing is recorded (core/machine/plan.py)."""
+        """The plan of calls of the in-place form where nothing is recorded (core/machine/plan.py)."""
         at = places(values, tensors)
         if at is None or tensors[0] is not values[0] or overlaps(values[0]):
             return None

@@ -1,4 +1,4 @@
-"""What is wrong with calls that do not fit a signature, in PyTorch's words and in the order in which it looks."""
+"""Error texts for calls that fit no signature, in PyTorch's words, by the check that it makes first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TooLong(Mismatch):
 
 
 def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> str:
-    """What is wrong with a call: how many arguments, else the first parameter that has none or a wrong one."""
+    """The error text for a call: too many arguments, else the first parameter that misses one or has a wrong one."""
     if method and args and len(signature.params) == 1:
         given = f"arguments ({len(args) - 1} given)" if not kwargs else "keyword arguments"
         return f"TensorBase.{signature.name}() takes no {given}"

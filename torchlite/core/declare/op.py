@@ -170,7 +170,7 @@ class Op(PublicForms):
         return backend.empty(array.shape, array.dtype)
 
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None) -> Any:
-        """What calls of the form of this one come to (core/machine/plan.py); None where that is found out each time."""
+        """The plan of calls of this form (core/machine/plan.py); None where they have none."""
         listed = (results,) if isinstance(results, Tensor) else tuple(results)
         if not self.by_form or not listed or not all([r is None or isinstance(r, Tensor) for r in listed]):
             return None

@@ -65,7 +65,7 @@ class OpNode(Node):
 
 
 def unpacked(node: OpNode) -> tuple[Any, ...]:
-    """What a node saved, with packed tensors unpacked; an error when it was freed."""
+    """The values that a node saved, packed tensors unpacked; an error when it was freed."""
     saved = node.saved_entries
     if saved is None:
         raise freed()

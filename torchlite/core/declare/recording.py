@@ -1,4 +1,4 @@
-"""What a call of an op leaves behind for backward: a node, its edges, and what it keeps; and how the node runs."""
+"""How a call of an op is recorded for backward: a node, its edges, the tensors it keeps; and how the node runs."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Recording(Declaration):
         ])  # fmt: skip
 
     def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
-        """What a node must know of the operands to fit their gradients to them."""
+        """The shape, dtype and backend of each operand, by which a node fits gradients to them."""
         return None
 
     def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:

@@ -399,7 +399,7 @@ class Signature:
         return all(i < len(args) or i in named or not p.required for i, p in enumerate(self.params))
 
     def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
-        """What binds calls of this form, kept for the next one."""
+        """The `Form` that binds calls of this form, kept for the next one."""
         if not self.fits(args, kwargs, False):
             raise self.refusal(args, kwargs, method)
         places = [*range(len(args)), *[at for at in map(self.index, kwargs) if at is not None]]
@@ -459,7 +459,7 @@ class Signature:
         return self if given else Signature(f"{self.text.rpartition(')')[0]}, Tensor? out=None)")
 
     def takes(self, count: int) -> bool:
-        """Whether there may be so many arguments, by whatever names."""
+        """Whether a call may have this number of arguments, positional and named together."""
         return sum(p.required for p in self.params) <= count <= len(self.params)
 
     def shown(self, method: bool = False) -> str:

@@ -108,7 +108,7 @@ def describe(**texts: str) -> None:
 
 
 def signatures_of(call: Any) -> Any:
-    """Those of the ops that a public function stands for."""
+    """The signatures of the ops that a public function stands for."""
     return getattr(call, "general", call).__wrapped__[0]
 
 

@@ -42,7 +42,7 @@ class ViewOp(Op):
         return t
 
     def shown(self, backend: Backend, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
-        """What the kernel shows of an array, and whether it is a list."""
+        """The views that the kernel makes of an array, and whether it returned a list."""
         kernel = self.kernels.get(backend) or self.find_kernel(backend)
         try:
             made = kernel(array if array.size else backend.definite(array), *values[1:])

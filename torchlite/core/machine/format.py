@@ -135,7 +135,7 @@ _COMPRESSED_PARTS = {True: ("crow_indices", "col_indices"), False: ("ccol_indice
 
 
 def _suffixes(t: Any) -> Iterator[str]:
-    """What the elements do not tell about a tensor."""
+    """The part of a `repr` after the elements: size, dtype, device, history."""
     meta = t.device.type == "meta"
     sparse = t.layout is not strided
     empty = t.numel() == 0 and not sparse

@@ -239,7 +239,7 @@ class Node(NodeParts):
 
 
 def name_of(node: Node) -> str:
-    """What a node is called, whatever its attribute `name` has been made."""
+    """The name of a node's class, whatever its attribute `name` has been set to."""
     return type(node).name(node)
 
 
@@ -253,7 +253,7 @@ know(Node=whole(Node))
 
 
 class _InputMetadata:
-    """What a node expects of the gradient of one of its outputs."""
+    """The shape, dtype and device that a node expects of an output's gradient."""
 
     __slots__ = ("device", "dtype", "shape")
     is_nested_tensor = is_cpp_nested_tensor = False

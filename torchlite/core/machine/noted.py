@@ -51,7 +51,7 @@ class Unplannable(Exception):
 
 
 class Noted:
-    """What a mode asks to run ops (`Mode.seer`), which notes them as steps of a plan."""
+    """A `Mode.seer`: runs the ops of a function, and notes them as steps of a plan."""
 
     everything = everywhere = True
 

@@ -237,7 +237,7 @@ def _one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backe
 
 
 def _after(finish: Any, returns: Any, bound: Any) -> Callable[[Any, Sequence[Tensor]], Any] | None:
-    """What is made of results, and tensors, at last."""
+    """The last step: the op's `finish` and `returns` on wrapped results."""
     if finish is None:
         return returns and (lambda results, tensors: returns(results))
     if returns is None:
@@ -308,7 +308,7 @@ def filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Seque
 
 
 class Made(NamedTuple):
-    """What an earlier step gives, among the arguments of a later one."""
+    """The result of an earlier step, as an argument of a later one."""
 
     step: int
 

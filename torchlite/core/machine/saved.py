@@ -38,7 +38,7 @@ _WATCHED = (
 
 
 class Entry(Protocol):
-    """What an entry that is no bare pair can do."""
+    """The interface of entries that are no bare pair."""
 
     def read(self, node: Node) -> Any: ...
 
@@ -179,7 +179,7 @@ class NothingKept(tuple[None, ...]):
 
 
 def entries_of(saved: list[Any]) -> tuple[Any, ...]:
-    """What a node keeps, of which no hooks are told."""
+    """The entries of values that a node keeps without asking pack hooks."""
     return tuple(saved) if saved.count(None) < len(saved) or not saved else NothingKept(saved)
 
 
@@ -352,7 +352,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What is kept: the tensor, or what the pack hook made of it."""
+        """The kept tensor, or the pack hook's result for it."""
         entry = self._entry()
         if entry is None:
             return None

@@ -288,7 +288,7 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> int:
-        """Which of its node's results the tensor is."""
+        """The number of this tensor among its node's results."""
         edge = last_edge(self)  # to ask for a number brings no history up to date
         return edge[1] if edge.__class__ is tuple else 0
 

@@ -17,7 +17,7 @@ SAME_DTYPE = object()  # what `Extra.grad_dtype` says of a gradient that has its
 
 
 class Extra:
-    """What few tensors have: hooks, a kept gradient, an accumulator."""
+    """Attributes that few tensors have: hooks, a kept gradient, an accumulator."""
 
     __slots__ = ("__weakref__", "accumulator", "grad_dtype", "hooks", "post_hooks", "retains_grad", "tangents")
 

@@ -302,7 +302,7 @@ class CopySlices(Node):
         self.written, self.since = weakref.ref(written), version_of(base)
 
     def last_written(self, base: Tensor) -> Tensor | None:
-        """What was written through, if memory was not written to since."""
+        """The view that was last written through, unless memory was written to since."""
         return self.written() if version_of(base) == self.since else None
 
     def name(self) -> str:

@@ -15,7 +15,7 @@ from .shared_memory import Resized, SharedPages, pages_behind, root
 
 
 class StorageBase:
-    """What all storages are: holders of `bytes`."""
+    """The base of storages: a holder of `bytes`."""
 
     __slots__ = ()
 

@@ -53,12 +53,12 @@ def warn_once(message: str, about: str = "") -> None:
 
 
 def tell_of_half_complex() -> None:
-    """Where a tensor of complex32 is made, the first time."""
+    """Warn when the first tensor of complex32 is made."""
     warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
 
 
 def tell_of_lost_part() -> None:
-    """Where complex numbers become real ones, the first time."""
+    """Warn when complex numbers are first cast to real ones."""
     warn_once("Casting complex values to real discards the imaginary part")
 
 
@@ -86,7 +86,7 @@ _LONG_AGO = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
 
 
 def type_text(d: dtype, where: device) -> str:
-    """What errors call the tensors of a dtype: those of long ago have names of their own."""
+    """The type of tensors that errors name for a dtype and device: `CPUFloatType` and its kin."""
     if d.legacy in _LONG_AGO and where.type in ("cpu", "cuda"):
         return f"torch.{'cuda.' * (where.type == 'cuda')}{d.legacy}Tensor"
     return f"{'Meta' if where.type == 'meta' else where.type.upper()}{d.legacy}Type"
@@ -131,7 +131,7 @@ def too_long(value: int) -> OverflowError:
 
 
 def freed() -> RuntimeError:
-    """What backward needs is gone."""
+    """The error of a second backward through a graph that was freed."""
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "

@@ -195,7 +195,7 @@ def _adaptive(backend: Backend, self: Array, output_size: Ints) -> Any:
 
 
 def check_output_size(name: str, self: Tensor, output_size: Ints, dims: int) -> None:
-    """What all adaptive pools ask of their input."""
+    """The checks of the input that adaptive pools share."""
     shape = self.array.shape
     for d in range(len(shape) - dims, len(shape)):
         if not shape[d]:

@@ -39,7 +39,7 @@ def _check_pad(self: Tensor, pad: Ints, value: Any) -> None:
 
 
 def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
-    """What is added before and after each dimension; `pad` begins with the last."""
+    """The padding before and after each dimension, first to last; `pad` begins with the last."""
     given = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
 

@@ -118,7 +118,7 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
 
 @functools.cache
 def _kernel_name(name: str, dims: int) -> str:
-    """What errors call the kernel."""
+    """The name of the kernel in errors."""
     if name.endswith("_aa"):
         return "compute_index_ranges_weights"
     kind = next(kind for kind in ("nearest", "linear", "cubic") if kind in name)

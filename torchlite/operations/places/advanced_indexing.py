@@ -35,7 +35,7 @@ def _check(self: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
 
 
 def _width(index: Any) -> int:
-    """How many dimensions an index takes up."""
+    """The number of dimensions that an index consumes."""
     return index.ndim if index.dtype.kind == "b" or index.dtype.itemsize == 1 else 1
 
 

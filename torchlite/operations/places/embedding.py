@@ -140,7 +140,7 @@ _SUM, _MEAN, _MAX = range(3)
 
 
 def _bags(xp: Namespace, indices: Array, offsets: Any, bags: int) -> Any:
-    """Which bag each index is in."""
+    """The number of the bag that each index is in."""
     starts = xp.bincount(offsets[1:bags], minlength=indices.size + 1)[: indices.size]
     return xp.cumsum(starts)
 

@@ -224,7 +224,7 @@ _MASKS = (dt.bool_, dt.uint8)
 
 
 def _width(item: Any) -> int:
-    """How many dimensions of the tensor an item speaks of."""
+    """The number of dimensions that an item of an index consumes."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
     return item.dim() if isinstance(item, TensorBase) and item.dtype in _MASKS else 1
