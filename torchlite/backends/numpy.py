@@ -13,6 +13,7 @@ from ..core.native import in_c
 from ..core.structs import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
+from ..kernels.products import prod
 from ..kernels.summing import add_reduce
 from .base import Backend, register_backend
 
@@ -72,7 +73,9 @@ know(**_SUMS)
 class NumPyBackend(Backend):
     xp = np
     Array = np.ndarray
-    kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, **_SUMS}
+    kernels: ClassVar[dict[str, Any]] = {
+        "relu": relu, "sigmoid": sigmoid, "prod": prod, "prod.dim_int": prod, **_SUMS,
+    }  # fmt: skip
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
     sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))

@@ -24,6 +24,7 @@ from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
+from ...kernels.remainders import divided
 from ..vocabulary import (
     ALL,
     INEXACT,
@@ -181,7 +182,7 @@ def _nonzero(self: Any, divisor: Any) -> None:
 
 def _floor_divide(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
-    return xp.floor_divide(self, other)
+    return divided(xp, "floor_divide", self, other)
 
 
 def _trunc_divide(xp: Namespace, self: Array, other: Any) -> Any:
@@ -194,7 +195,7 @@ def _trunc_divide(xp: Namespace, self: Array, other: Any) -> Any:
 
 def _remainder(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
-    made = xp.remainder(self, other)
+    made = divided(xp, "remainder", self, other)
     if made.dtype.kind != "f":
         return made
     return xp.where(made == 0, xp.copysign(made, self), made)  # a zero has the sign of what was divided
@@ -202,7 +203,7 @@ def _remainder(xp: Namespace, self: Array, other: Any) -> Any:
 
 def _fmod(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
-    return xp.fmod(self, other)
+    return divided(xp, "fmod", self, other)
 
 
 def _divide_rounded(xp: Namespace, self: Array, other: Any, rounding_mode: str | None) -> Any:

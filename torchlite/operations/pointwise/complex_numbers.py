@@ -178,7 +178,7 @@ def _angle(xp: Namespace, x: Array) -> Any:
     if x.dtype.kind == "c":
         angles = xp.arctan2(x.imag, x.real)
         return angles if angles.flags.c_contiguous else angles.copy("C")
-    return xp.where(x < 0, math.pi, xp.where(x != x, x, 0)).astype(x.dtype)
+    return xp.where(x != x, x, (x < 0).astype(x.dtype) * x.dtype.type(math.pi))
 
 
 def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:

@@ -378,9 +378,11 @@ def _nan_to_num(xp: Namespace, x: Array, nan: float | None, posinf: float | None
         return result
     limits = dt.finfo(dt.of_numpy(x.dtype))
     number = x.dtype.type
-    x = xp.where(x != x, number(nan or 0), x)
-    x = xp.where(x == xp.inf, number(limits.max if posinf is None else posinf), x)
-    return xp.where(x == -xp.inf, number(limits.min if neginf is None else neginf), x)
+    result = xp.array(x)
+    xp.copyto(result, number(nan or 0), where=x != x)
+    xp.copyto(result, number(limits.max if posinf is None else posinf), where=x == xp.inf)
+    xp.copyto(result, number(limits.min if neginf is None else neginf), where=x == -xp.inf)
+    return result
 
 
 nan_to_num = Elementwise(
