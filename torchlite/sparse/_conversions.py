@@ -118,8 +118,8 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
 _SHORT = {sparse_csr: "csr", sparse_csc: "csc", sparse_bsr: "bsr", sparse_bsc: "bsc"}
 
 
-def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None) -> Tensor:
-    """A tensor of any layout in a compressed one."""
+def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None, said: str = "") -> Tensor:
+    """A tensor of any layout in a compressed one; `said` is what is told to a dense one, if not what it becomes."""
     if laid is t.layout and blocksize in (None, tuple(getattr(t.array, "blocksize", ()))):
         return t
     if is_sparse(t):
@@ -144,7 +144,7 @@ def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None
         raise IndexError(f"select(): index 1 out of range for tensor of size [{t.numel()}, 1] at dimension 1")
     if blocksize is not None:
         at = t.dim() - dense_dim - 2
-        _check_blocks(f"dense_to_sparse_{_SHORT[laid]}", t.shape[at : at + 2], blocksize)
+        _check_blocks(said or f"dense_to_sparse_{_SHORT[laid]}", t.shape[at : at + 2], blocksize)
     return _batches(t, laid, blocksize, dense_dim)
 
 
@@ -193,7 +193,7 @@ to_sparse_any = OfTensors(
     lambda self, laid, block, dense_dim: (
         to_coo(self, None if dense_dim is None else self.dim() - dense_dim)
         if laid in (None, sparse_coo)
-        else to_compressed(self, laid, block, dense_dim)
+        else to_compressed(self, laid, block, dense_dim, "dense_to_sparse")
     ),
     {"self": in_layout_of}, node="ToSparseBackward1", linear=True,
 )  # fmt: skip

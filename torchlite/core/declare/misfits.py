@@ -115,7 +115,10 @@ def _why(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method
 
 
 def _marked(param: Param | None, value: Any) -> str:
-    """The type of an argument, between `!` where it does not fit; PyTorch says so of every number."""
+    """The type of an argument, between `!` where it does not fit; PyTorch says so of every number and sequence."""
+    if isinstance(value, (tuple, list)):
+        kinds = ", ".join(map(type_name, value))
+        return f"!list of [{kinds}]!" if isinstance(value, list) else f"!tuple of ({kinds}{',' * (len(value) == 1)})!"
     try:
         if param is None or param.type == "Scalar":
             raise Mismatch

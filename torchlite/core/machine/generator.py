@@ -109,9 +109,9 @@ def _device(where: Any) -> device:
     if hasattr(where, "array"):
         raise TypeError("Generator(): argument 'device' (position 1) must be torch.device, not Tensor")
     found = where if isinstance(where, device) else device(where)
-    if found.type == "meta":
-        raise RuntimeError("META device type not an accelerator.")
-    return found
+    if found.type in ("meta", "vulkan"):
+        raise RuntimeError(f"{found.type.upper()} device type not an accelerator.")
+    return CPU if found.type == "cpu" else found
 
 
 def checked_seed(seed: int) -> int:

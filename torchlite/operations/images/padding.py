@@ -178,6 +178,8 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
 def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
     """An image with more before and after it; `pad` begins with the last dimension."""
     ndim = self.dim()
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * ndim:
@@ -198,8 +200,6 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
-    if (mode, dims) not in _OPS:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_image(self, pad, mode, dims)
     return _OPS[mode, dims].apply(self, pad)
 

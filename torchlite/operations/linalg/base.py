@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python
 from ...core.machine import Tensor, moves, requires_grad
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
-from ..products.matmul import Exact
+from ..products.matmul import Exact, into_exactly
 from ..vocabulary import INEXACT
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -137,7 +137,10 @@ def differentiated(t: Tensor) -> bool:
 
 
 class ByColumns(Exact):
-    """An op whose kernel leaves matrices column by column, where there are no elements too."""
+    """An op whose kernel leaves matrices column by column, where there are no elements too, and in a resized `out`."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        return into_exactly(out, self.apply, values, self.signature.name)
 
     def empty(self, array: Array, backend: Backend) -> Any:
         shape = array.shape

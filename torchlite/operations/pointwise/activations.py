@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, function, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
-from ...core.values import Array, Namespace, dt, not_implemented_for, result_strides, wrap_dim
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
 from ..gradient_kernels import by_kernel
 from ..shapes.joining import cat
@@ -34,8 +34,16 @@ def _hardtanh_refuses(d: dt.dtype) -> Exception | None:
 
 
 def _check_limits(self: Tensor, min_val: Any, max_val: Any) -> None:
-    if self.dtype is dt.uint8 and (min_val < 0 or max_val < 0):
+    if self.dtype is dt.uint8 and min(min_val, max_val) <= -1:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+
+def _whole_limits(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    """Of integers, the limits have no fractions."""
+    x, *limits = values
+    if x.dtype.category == dt.INT:
+        limits = [int(n) if abs(n) < 1 << 63 else n for n in limits]
+    return Elementwise.prepare(op, [x, *limits], backend)
 
 
 def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
@@ -56,7 +64,7 @@ hardtanh_ = Elementwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
     {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
-    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits,
+    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits,
     on_arrays=by_kernel(hardtanh_backward),
 )  # fmt: skip
 hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace()

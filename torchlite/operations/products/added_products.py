@@ -51,7 +51,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
     if len(b) != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
-    _check_inner(a, b)
+    _check_inner(mat1, mat2)
     _expandable(self, (a[0], b[1]))
     _no_bool("addmm_impl_cpu_", mat1, mat2)
     if mat1.array.size and b[1]:

@@ -202,15 +202,17 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                 f"{input2.shape[i]}"
             )
     for nr, t in enumerate((input1, input2), 1):
-        if t.size(-1) != weight.shape[nr]:
+        if t.size(-1) != weight.size(nr):
             raise RuntimeError(
                 f"bilinear(): input{nr} size does not match weight size: got {t.shape[-1]} but expected "
                 f"{weight.shape[nr]}"
             )
-    if bias is not None and bias.shape[0] != weight.shape[0]:
+    if bias is not None and bias.size(0) != weight.shape[0]:
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
         )
+    if weight.dim() != 3:
+        raise RuntimeError("number of dimensions must match")
     rows, others = [t.reshape((-1, t.shape[-1])) for t in (input1, input2)]
     made = trilinear.apply(rows, weight, others).view((*input1.shape[:-1], len(weight)))
     return made if bias is None else made + bias

@@ -112,18 +112,21 @@ def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_ope
     return check
 
 
-def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def _check_inner(mat1: Tensor, mat2: Tensor) -> None:
+    a, b = mat1.array.shape, mat2.array.shape
     if a[1] != b[0]:
+        if mat1.backend.device.type == "meta":
+            raise RuntimeError(f"a and b must have same reduction dim, but got {list(a)} X {list(b)}.")
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
 def _check_matrices(self: Tensor, mat2: Tensor) -> None:
-    a, b = self.array.shape, mat2.array.shape
-    if len(a) != 2:
-        raise RuntimeError("self must be a matrix")
-    if len(b) != 2:
-        raise RuntimeError("mat2 must be a matrix")
-    _check_inner(a, b)
+    no_memory = self.backend.device.type == "meta"
+    if self.dim() != 2:
+        raise RuntimeError("a must be 2D" if no_memory else "self must be a matrix")
+    if mat2.dim() != 2:
+        raise RuntimeError("b must be 2D" if no_memory else "mat2 must be a matrix")
+    _check_inner(self, mat2)
 
 
 def _check_mm(self: Tensor, mat2: Tensor) -> None:
@@ -442,7 +445,7 @@ method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 
 # ---- the trace
 
-into_exactly = functools.partial(into, exact=True)
+into_exactly = functools.partial(into, exact=True, elementwise=True)
 
 
 def _check_trace(self: Tensor) -> None:

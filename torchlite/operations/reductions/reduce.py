@@ -210,6 +210,8 @@ publish(prod_all, prod_dim)
 def _logsumexp(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     if not array.size:
         return xp.log(add_reduce(xp, array, axis, keepdim))
+    if axis is None and array.ndim and not keepdim:
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * array.ndim}")
     top = array.real.max(axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     total = xp.log(add_reduce(xp, xp.exp(array - top), axis, keepdim))

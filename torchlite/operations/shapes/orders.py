@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import ViewOp, describe, publish, publish_python
+from ...core.declare import Composite, ViewOp, describe, publish, publish_python
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Namespace, wrap_dim, wrap_dims
 from .shape import Ints, alias
@@ -61,8 +61,15 @@ def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
     return permute.apply(self, tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
 
 
+def _move_one(self: Tensor, source: int, destination: int) -> Tensor:
+    return movedim(self, (source,), (destination,))
+
+
 for _name in ("movedim", "moveaxis"):
-    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim, by_form=True)
+    publish(
+        Composite(f"{_name}.intlist(Tensor self, int[] source, int[] destination)", movedim, by_form=True),
+        Composite(f"{_name}.int(Tensor self, int source, int destination)", _move_one, by_form=True),
+    )
 
 
 def _transpose(xp: Namespace, array: Array, dim0: int, dim1: int) -> Any:
