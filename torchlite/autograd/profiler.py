@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine import Node, TensorBase, functions, name_of
-from ..core.machine.registry import registry
+from ..core.machine.registry import aliases, registry
 from ..core.state import Mode, Switch, leaving, local
 from ..core.values import warn
 from .profiler_flops import flops
@@ -132,25 +132,26 @@ class Recorder:
 
     def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         name = _NAMES.get(function.__name__, function.__name__)
-        title = f"aten::{name}"
+        titles = [f"aten::{called}" for called in (name, aliases.get(name)) if called is not None]
         known = name in self.operations or name.removesuffix("_") in self.operations
-        again = bool(self.open) and self.open[-1].name == title  # a public function that calls another for its work
+        again = bool(self.open) and self.open[-1].name == titles[0]  # a public function that calls another for its work
         if self.memory is not None:
             self.memory.meet([*args, *kwargs.values()])
-        event = self.begin(title, args) if known and not again else None
+        events = [self.begin(title, args) for title in titles] if known and not again else []
         self.entering = True
         try:
             result = function(*args, **kwargs)
             if self.memory is not None:
                 self.memory.made([result])
-            if event is not None and isinstance(result, TensorBase) and result.grad_fn is not None:
-                event.sequence_nr = result.grad_fn.sequence_nr
-            if self.counts and event is not None and not any([e.flops for e in event.cpu_children]):
-                event.flops = flops(name, [*args, *kwargs.values()], result)
+            for event in events[-1:]:
+                if isinstance(result, TensorBase) and result.grad_fn is not None:
+                    event.sequence_nr = result.grad_fn.sequence_nr
+                if self.counts and not any([e.flops for e in event.cpu_children]):
+                    event.flops = flops(event.name.removeprefix("aten::"), [*args, *kwargs.values()], result)
             return result
         finally:
             self.entering = False
-            if event is not None:
+            for event in reversed(events):
                 self.end(event)
 
     def watching(self, anomaly: Any) -> NodeRecorder:

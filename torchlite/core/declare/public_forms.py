@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from typing import Any, Self
 
 from ..machine.operands import tensors_in
 from ..machine.out_dtypes import BEFORE_DIMS, KEEPS_DTYPE, check_out_dtype
@@ -175,6 +175,16 @@ class PublicForms(InPlace):
             made = planned(lambda args, kwargs: (InPlaceForm(op), bind(args, kwargs, True)), call, in_place=True)
             public[call] = made
         return self.told(made, True, "_")
+
+    def called(self, name: str) -> Self:
+        """The op under another name, by which it refuses what it cannot bind; what is bound, this one runs."""
+        if name == self.signature.name:
+            return self
+        twin = copy.copy(self)
+        in_place = self.signature.called(name + "_")
+        vars(twin).update(signature=self.signature.called(name), signature_in_place=in_place)
+        vars(twin).update({way: getattr(self, way) for way in ("apply", "apply_in_place", "comes_to", "given_out")})
+        return twin
 
     def told(self, call: Callable[..., Any], method: bool, suffix: str = "") -> Callable[..., Any]:
         return tell(call, self.signature.name + suffix, [self.signature], method)

@@ -11,7 +11,7 @@ from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
-from ..machine.registry import aten, functions
+from ..machine.registry import aliases, aten, functions
 from ..machine.tensor import Tensor
 from ..machine.write import into
 from ..state import local
@@ -189,6 +189,44 @@ _IN_PYTHON = ("__rsub__", "__floordiv__")
 _TOLD_OF = (*_IN_PYTHON, "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__")
 
 
+def _publish(name: str, ops: Sequence[Any], function: bool, method: bool) -> tuple[Any, Any]:
+    """Publish the function and the method of a name."""
+    if len(ops) == 1:
+        call = ops[0].function()
+        bound = ops[0].method() if method else call
+    else:
+        call, bound = overloaded(name, *ops)
+    if function:
+        functions[name] = call
+    else:
+        aten.setdefault(name, call)
+    if method:
+        setattr(Tensor, name, bound)
+    return call, bound
+
+
+def _in_place(name: str, ops: Sequence[Any], inplace: bool) -> Any:
+    """The in-place form of a name, which is published where that is asked for."""
+    name += "_"
+    write = ops[0].inplace() if len(ops) == 1 else overloaded(name, *ops, inplace=True)[1]
+    if inplace:
+        setattr(Tensor, name, write)
+        functions.setdefault(name, write)
+    return write
+
+
+def publish_alias(
+    alias: str, name: str, *ops: Any, function: bool = True, method: bool = False, inplace: bool = False
+) -> Any:
+    """Give what is published as `name` functions of another name, by which handlers and refusals speak of them."""
+    renamed = [op.called(alias) for op in ops]
+    aliases[alias] = name
+    if inplace:
+        aliases[alias + "_"] = name + "_"
+        _in_place(alias, renamed, inplace)
+    return _publish(alias, renamed, function, method)[0]
+
+
 def publish(
     *ops: Op | Composite,
     names: str | tuple[str, ...] = (),
@@ -205,30 +243,18 @@ def publish(
     `operators` of addition, "iadd" is one of `operators_in_place`; a `reflected` one has its operands exchanged first.
     What is no function of torch is one of `torch.ops.aten`.
     """
-    names = (names,) if isinstance(names, str) else names or (ops[0].signature.name,)
+    name, *others = (names,) if isinstance(names, str) else names or (ops[0].signature.name,)
     first: Any = ops[0]
-    if len(ops) == 1:
-        call = first.function()
-        bound = first.method() if method else call
-    else:
-        call, bound = overloaded(names[0], *ops)
-    for name in names:
-        if function:
-            functions[name] = call
-        else:
-            aten.setdefault(name, call)
-        if method:
-            setattr(Tensor, name, bound)
+    call, bound = _publish(name, ops, function, method)
     if inplace or operators_in_place:
-        write = first.inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
-        for name in names if inplace else ():
-            setattr(Tensor, name + "_", write)
-            functions.setdefault(name + "_", write)
+        write = _in_place(name, ops, inplace)
         if operators_in_place:
             operator = first.operator_in_place() if len(ops) == 1 else left_to_other(write)
             public[operator] = write
         for short in operators_in_place.split():
             setattr(Tensor, f"__{short}__", operator)
+    for other in others:
+        publish_alias(other, name, *ops, function=function, method=method, inplace=inplace)
     for short in operators.split():
         dunder = f"__{short}__"
         operator = first.operator("" if dunder in _IN_PYTHON else dunder)

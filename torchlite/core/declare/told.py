@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from ..machine.out_forms import takes_out
-from ..machine.registry import aten, functions
+from ..machine.registry import aliases, aten, functions
 from ..machine.tensor import Tensor
 from .schema import Param, Signature
 
@@ -83,6 +83,8 @@ def tell(
     dwell(call, name, method)
     in_python: Any = call if call.__class__ is FunctionType else call.general  # for which what is in C stands
     in_python.__wrapped__ = Told((signatures, method, out, spread))
+    if in_python is not call:
+        in_python.__qualname__ = name  # as Python's own refusals call it
     if len(signatures) > 1:
         doc = (doc or "") + _overloads(signatures, method)
     if doc is not None:
@@ -93,7 +95,8 @@ def tell(
 def describe(**texts: str) -> None:
     """Say what the functions and methods of these names do, and so what their in-place forms do."""
     methods = vars(Tensor)
-    for name, text in texts.items():
+    also = {alias: texts[name] for alias, name in aliases.items() if name in texts}
+    for name, text in (texts | also).items():
         in_place = name + "_"
         known = False
         for f in (functions.get(name), aten.get(name), methods.get(name)):

@@ -11,3 +11,4 @@ if TYPE_CHECKING:
 registry: dict[str, Op] = {}
 functions: dict[str, Callable[..., Any]] = {}
 aten: dict[str, Callable[..., Any]] = {}  # what there is under `torch.ops.aten` alone
+aliases: dict[str, str] = {}  # functions and methods that are others under another name -> the name of these

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.machine.registry import aliases
+
 Rule = Callable[..., Any]
 
 RULES: dict[str, Rule] = {}
@@ -26,5 +28,6 @@ def rule_of(name: str) -> Rule | None:
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """The name of a function or method of torch."""
-    return str(getattr(func, "__name__", ""))
+    """The name of a function or method of torch; of one that has several, the one by which rules are kept."""
+    name = str(getattr(func, "__name__", ""))
+    return aliases.get(name, name)

@@ -21,7 +21,7 @@ from ...core.declare import (
 from ...core.machine import TensorBase, fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.overrides import dispatch, needs_dispatch, public
+from ...core.machine.overrides import public
 from ...core.machine.tensor import Tensor
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ...kernels.remainders import divided
@@ -222,14 +222,17 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
 
 
 def _divide(op: Binary, method: bool = False) -> Callable[..., Any]:
-    """True division; called with a rounding mode, it is `divide_rounded`."""
+    """True division; called with a rounding mode, which `true_divide` does not take, it is `divide_rounded`."""
     divide = fast.binary(op, method)
+    if op.signature.name == "true_divide":
+        return divide
+    rounded = divide_rounded.called(op.signature.name)
 
     def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
         if rounding_mode is None:
             return divide(input, other) if out is None else divide(input, other, out=out)
         named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
-        return divide_rounded.call(call, (input, other), named, method)
+        return rounded.call(call, (input, other), named, method)
 
     public[divide] = call
     return call
@@ -237,13 +240,14 @@ def _divide(op: Binary, method: bool = False) -> Callable[..., Any]:
 
 def _divide_in_place(op: Binary) -> Callable[..., Any]:
     divide = fast.binary_in_place(op)
+    if op.signature.name == "true_divide":
+        return divide
+    rounded = divide_rounded.called(op.signature.name)
 
     def call(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         if rounding_mode is None:
             return divide(self, other)
-        if needs_dispatch((self, other), {}):
-            return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
-        return divide_rounded.apply_in_place(divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True))
+        return rounded.call_in_place(call, (self, other), {"rounding_mode": rounding_mode})
 
     public[divide] = call
     return call

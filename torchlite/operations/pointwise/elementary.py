@@ -106,7 +106,7 @@ for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
     for _name, _numpy, _vjp in _table:
         _node = "Log1PBackward0" if _name == "log1p" else None
         _op = Unary(_name, _numpy, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
-        publish(_op, names=(_name, _numpy), inplace=True)
+        publish(_op, names=_name if _name == _numpy else (_name, _numpy), inplace=True)
 
 
 def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
