@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import Elementwise
@@ -69,8 +69,12 @@ def spread(t: Tensor, like: NestedTensor, name: str) -> Tensor:
         return rows.movedim(0, ragged.dim - 1)
     if whole.dim() == n and whole.shape[0] == ragged.batch and whole.shape[ragged.dim] == ragged.most():
         return from_padded(whole, like)._values
-    raise RuntimeError(
-        f"cannot call binary pointwise function {_aten(name)} with inputs of shapes {like.shape} and {t.shape}"
+    raise _mismatch(name, like.shape, t.shape)
+
+
+def _mismatch(name: str, *shapes: Sequence[Any]) -> RuntimeError:
+    return RuntimeError(
+        "cannot call binary pointwise function {} with inputs of shapes {} and {}".format(_aten(name), *shapes)
     )
 
 
@@ -118,10 +122,7 @@ def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     def on_values(v: Any) -> Any:
         if isinstance(v, NestedTensor):
             if v._ragged.size != like._ragged.size or v._ragged.dim != like._ragged.dim:
-                raise RuntimeError(
-                    f"cannot call binary pointwise function {_aten(name)} with inputs of shapes "
-                    f"{tuple(like.shape)} and {tuple(v.shape)}"
-                )
+                raise _mismatch(name, tuple(like.shape), tuple(v.shape))  # as PyTorch prints them
             return values_of(v)
         return spread(v, like, name) if isinstance(v, Tensor) else v
 
