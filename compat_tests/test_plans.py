@@ -302,7 +302,8 @@ def test_what_comes_to_other_ops_is_planned_whichever_these_are(monkeypatch):
     lambda lib, x: lib.randn_like(x.t()), lambda lib, x: lib.randint(3, 9, (5,)), lambda lib, x: lib.randperm(7),
     lambda lib, x: lib.randint_like(x, 9), lambda lib, x: lib.randint(2**40, (3,)), lambda lib, x: x.exponential_(2),
     lambda lib, x: lib.rand_like(x, generator=lib.default_generator),
-    lambda lib, x: lib.randint(9, (2,), dtype=lib.int32),
+    lambda lib, x: lib.randint(9, (2,), dtype=lib.int32), lambda lib, x: lib.randn_like(x + 1j),
+    lambda lib, x: lib.randn(3, dtype=lib.complex128), lambda lib, x: lib.rand_like(x + 1j),
 ])  # fmt: skip
 def test_draws_by_plan_are_those_of_pytorch(draw):
     import torch

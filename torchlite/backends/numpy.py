@@ -66,6 +66,13 @@ def mean(array: np.ndarray, axis: None, keepdim: bool) -> Any:
     return total(array, axis, keepdim) / array.size
 
 
+def nansum(array: np.ndarray, axis: Any, keepdim: bool) -> Any:
+    made = add_reduce(np, array, axis, keepdim)
+    if array.dtype.kind != "f" or not np.isnan(made).any():  # then there is none among the elements
+        return made
+    return add_reduce(np, np.where(np.isnan(array), array.dtype.type(0), array), axis, keepdim)
+
+
 _SUMS = {"sum": in_c("sum", total), "mean": in_c("mean", mean)}
 know(**_SUMS)
 
@@ -74,7 +81,7 @@ class NumPyBackend(Backend):
     xp = np
     Array = np.ndarray
     kernels: ClassVar[dict[str, Any]] = {
-        "relu": relu, "sigmoid": sigmoid, "prod": prod, "prod.dim_int": prod, **_SUMS,
+        "relu": relu, "sigmoid": sigmoid, "nansum": nansum, "prod": prod, "prod.dim_int": prod, **_SUMS,
     }  # fmt: skip
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]

@@ -235,7 +235,7 @@ def _keep(
         return
     if draw is None and array.base is None:
         native.remember(call, args, kwargs, None, (array.copy(), d))
-    elif draw is not None and given["generator"] is None:
+    elif draw is not None and given["generator"] is None and not d.is_complex:
         kernel, *parameters = draw
         numbers = [given.get(p, p) for p in parameters]
         arguments = default_generator(CPU).stream, array.shape, array.dtype, *numbers

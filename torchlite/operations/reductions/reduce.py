@@ -60,10 +60,9 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 def _nansum(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-    made = add_reduce(xp, array, axis, keepdim)
-    if array.dtype.kind == "f" and xp.isnan(made).any():  # else there is none among the elements
-        made = add_reduce(xp, xp.where(xp.isnan(array), array.dtype.type(0), array), axis, keepdim)
-    return made
+    if array.dtype.kind == "f":
+        array = xp.where(xp.isnan(array), array.dtype.type(0), array)
+    return add_reduce(xp, array, axis, keepdim)
 
 
 def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
