@@ -218,6 +218,14 @@ def _exponential_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, r
     return get_backend(CPU).from_fresh(stream.exponential(math.prod(size), d, rate), size)
 
 
+def _trials_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, p: float) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.geometric(math.prod(size), d, p), size)
+
+
+def _cauchy_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, median: float, sigma: float) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.cauchy(math.prod(size), d, median, sigma), size)
+
+
 _uniform, _normals, _ones, _integers = [
     in_c(*pair)
     for pair in (
@@ -253,10 +261,12 @@ exponential_ = _Draw(
 geometric_ = _Draw(
     "geometric(Tensor self, float p, *, Generator? generator=None)",
     lambda stream, n, d, t, p: stream.geometric(n, d, p),
+    in_form=_trials_of,
 )
 cauchy_ = _Draw(
     "cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None)",
     lambda stream, n, d, t, median, sigma: stream.cauchy(n, d, median, sigma),
+    in_form=_cauchy_of,
 )
 log_normal_ = _Draw(
     "log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None)",
