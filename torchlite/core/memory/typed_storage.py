@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..machine import fitting_array
-from ..values import CPU, DeviceLike, dt, get_backend, type_name, warn, warn_once
+from ..values import CPU, DeviceLike, dt, errors, get_backend, type_name, warn
 from ..values.device import device
 from ..values.pickling import bear_name
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
@@ -40,7 +40,10 @@ def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
 
 def warn_typed_storage_removal() -> None:
     """Warn, once unless asked to do so always, that storages with a dtype will go."""
-    (warn if _always_warns else warn_once)(
+    if "TypedStorage" in errors.said_once and not _always_warns:  # whatever else is asked for each time
+        return
+    errors.said_once.add("TypedStorage")
+    warn(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
         "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
         "directly, use tensor.untyped_storage() instead of tensor.storage()"

@@ -13,7 +13,6 @@ from ..formulas import tensors
 from ..gradient_kernels import by_kernel
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..reductions.softmax import log_softmax
-from ..vocabulary import refuse_history
 from .losses import MEAN, NONE, SUM
 
 # ---- negative log likelihood: the input's element that a class names, for each place
@@ -97,7 +96,6 @@ def _nll_backward(
 
 
 def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
-    refuse_history("nll_loss_forward", weight=weight)
     shape, classes = self.array.shape, target.array.shape
     if len(classes) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -109,7 +107,6 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
 
 
 def _check_nll2d(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
-    refuse_history("nll_loss2d_forward", weight=weight)
     if target.dim() != 3:
         raise RuntimeError(
             "only batches of spatial targets supported (3D tensors) but got targets of dimension: " f"{target.dim()}"

@@ -246,8 +246,7 @@ def _of_the_input_dtype(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 
 soft_margin_loss = publish_python(
-    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False,
-    by_form=True,
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False
 )
 
 
