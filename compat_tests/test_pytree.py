@@ -88,6 +88,13 @@ def test_two_trees(a, b):
     agree(lambda p: p.tree_map(lambda x, y: (x, y), a, b))
 
 
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_branches_are_matched_by_their_keys(kind):
+    one, other = kind(a=1, b=2, c=3), kind(c=[1, 2], a=[], b=5)
+    agree(lambda p: p._broadcast_to_and_flatten(one, p.tree_structure(other)))
+    agree(lambda p: p.tree_structure(one).flatten_up_to(kind(other)))
+
+
 def test_questions():
     agree(lambda p: (p.tree_all(lambda x: x > 0, [1, 2]), p.tree_any(lambda x: x > 1, (1,))))
     agree(lambda p: (p.tree_all_only(int, bool, [1, "", 0]), p.tree_any_only(str, bool, [1, "", 0])))

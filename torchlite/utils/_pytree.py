@@ -164,12 +164,15 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
         if tree.keys() != set(treespec.keys()):
             return None
         items = list(tree.values())
+        by_key = dict(zip(treespec.keys(), treespec._children, strict=True))
+        children = [by_key[key] for key in tree]
     else:
         items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-        if len(items) != treespec.num_children or (kind is not deque and context != treespec.context):
+        children = treespec._children
+        if len(items) != len(children) or (kind is not deque and context != treespec.context):
             return None
     found: list[Any] = []
-    for item, child in zip(items, treespec._children, strict=True):
+    for item, child in zip(items, children, strict=True):
         part = _broadcast_to_and_flatten(item, child, is_leaf)
         if part is None:
             return None
