@@ -134,6 +134,20 @@ def test_what_is_said(call):
     assert same(wanted, found), f"{wanted} is not {found}"
 
 
+@pytest.mark.parametrize("name", [
+    "digamma", "psi", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0",
+    "log1p", "logit", "logsumexp", "multigammaln", "sinc", "xlogy",
+])  # fmt: skip
+def test_special_functions_have_the_names_of_their_own(name):
+    def program(torch: Any, tell: Any) -> None:
+        function = getattr(torch.special, name)
+        tell(function.__name__)
+        function(torch.ones(2), "a", "b", "c")
+
+    assert same(story(program, pytest.importorskip("torch")), story(program, torchlite))
+    assert getattr(torchlite.special, name).__doc__
+
+
 def test_true_division_has_no_rounding_mode():
     for library in (pytest.importorskip("torch"), torchlite):
         x = library.ones(2)

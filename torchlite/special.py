@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from .absent import lacking
+from .core.declare import publish_alias as _publish_alias
 from .core.machine.registry import functions as _functions
+from .core.machine.registry import registry as _registry
 from .operations.pointwise.special_functions import special as _special
 
 globals().update(_special)
-for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "sinc", "softmax"):
+for _name in ("log_softmax", "softmax"):
     globals()[_name] = _functions[_name]
-expit = _functions["sigmoid"]
+for _names in (
+    "digamma", "erf", "erfc", "erfinv", "exp2", "expit sigmoid", "expm1", "gammainc igamma", "gammaincc igammac",
+    "gammaln lgamma", "i0", "log1p", "logit", "logsumexp", "multigammaln mvlgamma", "psi digamma", "sinc", "xlogy",
+):  # fmt: skip
+    _name, _known = _names.split()[0], _names.split()[-1]
+    _made = _publish_alias(f"special_{_name}", _known, _registry[_known], function=False)
+    _made.__doc__ = _functions[_known].__doc__
+    globals()[_name] = _made
 
 __getattr__ = lacking(__name__)

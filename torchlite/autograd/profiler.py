@@ -68,7 +68,7 @@ class Recorder:
         self.thread = threading.get_native_id()
         self.start = time.perf_counter_ns()
         self.began = time.time_ns()
-        self.operations = {name.partition(".")[0] for name in registry} | functions.keys() | _COMPOSITE
+        self.operations = {name.partition(".")[0] for name in registry} | functions.keys() | aliases.keys() | _COMPOSITE
 
     def now(self) -> float:
         return (time.perf_counter_ns() - self.start) / 1000

@@ -14,6 +14,7 @@ from .publishing import (
     function,
     method,
     publish,
+    publish_alias,
     publish_as,
     publish_loss,
     publish_python,

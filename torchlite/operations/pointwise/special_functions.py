@@ -16,7 +16,7 @@ from .selection import where
 
 PRECISE = frozenset((dt.float32, dt.float64))
 
-# What torch.special offers of these: torchlite/special.py hands it on.
+# What torch.special alone offers: torchlite/special.py hands it on.
 special: dict[str, Callable[..., Any]] = {}
 
 
@@ -24,14 +24,14 @@ def _function(
     name: str,
     kernel: Callable[..., Any],
     vjp: Callable[..., Any] | None,
-    also: str | None = None,
     in_torch: bool = True,
     **more: Any,
 ) -> Unary:
-    """A function of real numbers, in `torch` and, under this name or another, in `torch.special`."""
+    """A function of real numbers, in `torch` or in `torch.special`."""
     op = Unary(name, kernel, vjp, result="float", halves="wide", **{"dtypes": dt.FLOATS} | more)
     call = publish(op, function=in_torch, method=in_torch, inplace=in_torch)
-    special[also or name.removeprefix("special_")] = call
+    if not in_torch:
+        special[name.removeprefix("special_")] = call
     return op
 
 
@@ -81,9 +81,8 @@ _function("special_entr", kernels.entr, lambda g, self: g * -(self.log() + 1), i
 
 # ---- the gamma function
 
-lgamma = _function("lgamma", kernels.lgamma, lambda g, self: g * self.digamma(), also="gammaln", label="lgamma_vml_cpu")
+lgamma = _function("lgamma", kernels.lgamma, lambda g, self: g * self.digamma(), label="lgamma_vml_cpu")
 _function("digamma", kernels.digamma, lambda g, self: g * polygamma.apply(self, 1), label="digamma")
-special["psi"] = special["digamma"]
 
 
 def _polygamma_order(self: Tensor, n: int) -> None:
@@ -123,7 +122,7 @@ mvlgamma = Elementwise(
     {"self": lambda g, self, p: g * (self.unsqueeze(-1) + _half_steps(p, self)).digamma().sum(-1)},
     check=_multigamma_order, arranged=contiguous, result="float", dtypes=dt.FLOATS, halves="wide", label="arange_cpu",
 )  # fmt: skip
-special["multigammaln"] = publish(mvlgamma, inplace=True)
+publish(mvlgamma, inplace=True)
 
 
 def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
@@ -139,8 +138,8 @@ def _incomplete_gamma(name: str, kernel: Callable[..., Any], sign: int) -> Binar
     )  # fmt: skip
 
 
-special["gammainc"] = publish(_incomplete_gamma("igamma", kernels.gammainc, 1), inplace=True)
-special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), inplace=True)
+publish(_incomplete_gamma("igamma", kernels.gammainc, 1), inplace=True)
+publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), inplace=True)
 
 
 # ---- x log y
