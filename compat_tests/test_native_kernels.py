@@ -46,8 +46,8 @@ OF_WORDS = {
     ) if native is not None
 }  # fmt: skip
 DRAWS = {
-    "draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of, "draw.ones": draws._ones_of,
-    "draw.integers": draws._integers_of,
+    "draw.uniform": draws.uniform_._in_shape, "draw.normal": draws.normal_._in_shape,
+    "draw.ones": draws.bernoulli_number._in_shape, "draw.integers": draws.random_between._in_shape,
 }  # fmt: skip
 DRAWN = {  # parameters
     "draw.uniform": [(0.0, 1.0), (-0.5, 0.25), (0, 3), (1e30, 1e30), (-2.0, 1.0)],

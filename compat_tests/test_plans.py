@@ -418,3 +418,36 @@ def test_writes_by_plan_look_at_memory_each_time():
         y = torchlite.arange(4.0)
         y.addcmul_(y, y)
         assert y.tolist() == [0, 2, 6, 12]
+
+
+REFUSING = {
+    "soft_margin_loss": lambda lib, g: lib.nn.functional.soft_margin_loss(lib.ones(3), g(3)),
+    "nll_loss": lambda lib, g: lib.nn.functional.nll_loss(lib.ones(2, 3), lib.tensor([0, 1]), weight=g(3)),
+    "cross_entropy": lambda lib, g: lib.nn.functional.cross_entropy(lib.ones(2, 3), lib.tensor([0, 1]), weight=g(3)),
+    "entropy": lambda lib, g: lib.nn.functional.binary_cross_entropy(lib.ones(3), lib.ones(3), weight=g(3)),
+    "with_logits": lambda lib, g: (
+        lib.nn.functional.binary_cross_entropy_with_logits(lib.ones(3), lib.ones(3), pos_weight=g(3))
+    ),
+    "multi_margin_loss": lambda lib, g: (
+        lib.nn.functional.multi_margin_loss(lib.ones(2, 3), lib.tensor([0, 1]), weight=g(3))
+    ),
+    "batch_norm": lambda lib, g: lib.nn.functional.batch_norm(lib.ones(2, 3), g(3), lib.ones(3)),
+    "pinv": lambda lib, g: lib.linalg.pinv(lib.ones(2, 2), atol=g()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_histories_are_refused_whatever_was_called_before(name):
+    def told(lib):
+        def call(requires_grad):
+            try:
+                REFUSING[name](lib, lambda *size: lib.ones(size, requires_grad=requires_grad))
+            except RuntimeError as error:
+                return str(error)
+            return None
+
+        with lib.no_grad():
+            first = call(True)
+        return [first, call(True), *[call(False) for _ in range(4)], call(True)]
+
+    assert told(torchlite) == told(pytest.importorskip("torch"))

@@ -7,6 +7,10 @@ import pytest
 from .side_by_side import same_story
 
 REFUSED = """
+F.nll_loss(torch.ones(2, 3), torch.tensor([0, 1]), weight=torch.ones(3, requires_grad=True))
+F.nll_loss(torch.ones(2, 3), torch.tensor([0, 1]), weight=torch.ones(4, requires_grad=True))
+F.nll_loss(torch.ones(2, 3, 2), torch.tensor([[0, 1], [0, 1]]), weight=torch.ones(3, requires_grad=True))
+F.cross_entropy(torch.ones(2, 3), torch.tensor([0, 1]), weight=torch.ones(3, requires_grad=True), label_smoothing=0.1)
 torch.roll(torch.empty(0, device="meta"), 1, 5)
 torch.logsumexp(torch.ones(2, 3), ())
 torch.ones(3, requires_grad=True).logsumexp([])

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.declare import conj
-from ..core.machine import Tensor, functions, requires_grad
-from ..core.state import local
+from ..core.machine import Tensor, functions
 from ..core.values import dt
 
 REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
@@ -33,16 +32,6 @@ def requirement(prefix: str) -> Callable[[bool, str], None]:
             raise RuntimeError(prefix + message)
 
     return require
-
-
-def refuse_history(function: str, **operands: Tensor | None) -> None:
-    """Refuse that operands require grad which PyTorch's function has no gradient for."""
-    for name, t in operands.items():
-        if t is not None and local.state.mode.grad and requires_grad(t):
-            raise RuntimeError(
-                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot "
-                "have requires_grad True."
-            )
 
 
 def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Callable[[Any], Any]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
 from ..machine.registry import registry
+from ..machine.view import requires_grad
+from ..state import local
 from ..values import return_type
 from .op_node import OpNode
 from .schema import Signature
@@ -116,6 +118,7 @@ class Declaration(metaclass=_Declared):
     follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
     differentiable: int | None = None  # through how many results, the first ones, gradients go; None: all
     constant: Sequence[str] = ()  # operands that the one derivative for all of them has none for
+    non_differentiable: Sequence[str] = ()  # operands that may not require grad
     by_value: Sequence[str] = ()  # operands that are numbers, of which a node keeps the value, as of other arguments
     # Which plain values its nodes show as `_saved_*`; None: the arguments that derivatives name, and `self_sym_sizes`
     # where they name `self_shape`.
@@ -163,7 +166,8 @@ class Declaration(metaclass=_Declared):
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
         self.kernel = kernel
         self.kernels: dict[Any, Callable[..., Any]] = {}
-        self.check = check or check_form
+        check_all = check or check_form
+        self.check = self._refusing_histories(check_all) if self.non_differentiable else check_all
         self.checks_form = check is None  # whether calls of one form pass the check alike
         self.promote = tuple([self.signature.by_name[n] for n in promote])
         names = self.signature.returns
@@ -239,6 +243,28 @@ class Declaration(metaclass=_Declared):
         def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]: ...
         def comes_to(self, *values: Any) -> tuple[Op, Sequence[Any]]: ...
         def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]: ...
+
+    def _refusing_histories(self, check: Callable[..., None] | None) -> Callable[..., None]:
+        """A check that refuses histories of what may have none, before it does what it does."""
+        at = [(self.signature.by_name[name], name) for name in self.non_differentiable]
+
+        def checked(*values: Any) -> None:
+            for i, name in at if local.state.mode.grad else ():
+                if values[i] is not None and requires_grad(values[i]):
+                    raise RuntimeError(
+                        f"The function '{self.signature.name.removeprefix('_')}' is not differentiable with respect to "
+                        f"argument '{name}'. This input cannot have requires_grad True."
+                    )
+            if check is not None:
+                check(*values)
+
+        return checked
+
+    def check_of_each(self, values: Sequence[Any]) -> Callable[..., None] | None:
+        """The check for each call of a form, of which one has these arguments; None where the first call is enough."""
+        by_name = self.signature.by_name
+        asks = any([values[by_name[name]] is not None for name in self.non_differentiable])
+        return self.check if asks or not self.checks_form else None
 
     def shown_besides(self) -> Sequence[str]:
         """Arguments that nodes show although no derivative names them."""

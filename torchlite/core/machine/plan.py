@@ -171,7 +171,7 @@ def plan_op(
         return None
     kernel, finish, wrap_results = op.kernel_on(backend), op.finish, op.wrap_results
     returns = op.returns if which is None else operator.itemgetter(which)
-    check = None if op.checks_form else op.check
+    check = op.check_of_each(values)
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
     single, several, array_class = results.__class__ is Tensor, len(tensors) != 1, backend.Array

@@ -11,7 +11,6 @@ from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt
 from ..making.windows import Ints, like, spread
-from ..vocabulary import refuse_history
 from .average_pool import check_one, check_output_size, check_row
 from .max_pool import check_dtype, places_ops
 from .pool_kernels import best_of, maxima_and_places
@@ -150,7 +149,6 @@ def _check_fractional(
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(shape)}"
         )
-    refuse_history(name, random_samples=random_samples)
     if random_samples.dtype is not self.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     images = tuple(shape[: len(shape) - dims]) if len(shape) == dims + 2 else (1, shape[0])
@@ -181,7 +179,7 @@ def _declare_fractional(dims: int) -> Any:
     op = LaidOp(
         f"{schema} -> (Tensor result0, Tensor result1)", _fractional,
         {"self": lambda g, self, result1: to_image.apply(g, self, result1), "random_samples": None},
-        node=f"FractionalMaxPool{dims}DBackward0", batch=LEADING,
+        node=f"FractionalMaxPool{dims}DBackward0", batch=LEADING, non_differentiable=("random_samples",),
     )  # fmt: skip
 
     def pool(self: Tensor, kernel_size: Ints, output_size: Ints, random_samples: Tensor) -> Any:

@@ -12,7 +12,6 @@ from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, strided, wrap_dim
 from ..gradient_kernels import by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
-from ..vocabulary import refuse_history
 from .group_norm import channels_last
 from .layer_norm import (
     GRADIENTS,
@@ -194,8 +193,6 @@ def _check_batch_norm(
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
         elif name.startswith("running") and t.dim() != 1:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
-        elif name.startswith("running"):
-            refuse_history("native_batch_norm", **{name: t})
     if input.dim() < 2:
         wrap_dim(1, input.dim())  # there are no channels
     check_types("batch_norm", input, weight, bias)
@@ -226,6 +223,7 @@ def _batch_norm_in_steps(
     return moved(hat, in_shape(weight, shape), in_shape(bias, shape)), mean, rstd
 
 
+_RUNNING = "running_mean", "running_var"
 native_batch_norm = Op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     f"bool training, float momentum, float eps) {GRADIENTS}",
@@ -237,7 +235,8 @@ native_batch_norm = Op(
         None,
         None,
     ),
-    check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"), differentiable=1,
+    check=_check_batch_norm, batch=_batch_norm_in_steps, constant=_RUNNING, non_differentiable=_RUNNING,
+    differentiable=1,
     on_arrays=by_kernel(native_batch_norm_backward, several=True, renamed={
         "save_mean": "result1", "save_invstd": "result2", "train": "training", "output_mask": "needs",
     }),

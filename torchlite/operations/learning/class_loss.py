@@ -189,6 +189,7 @@ def _likelihood(name: str, node: str, check: Any) -> Op:
             "target": None, "weight": None,
         },
         check_form=check, node=node, batch=_nll_in_steps, differentiable=1, named=False,
+        non_differentiable=("weight",),
         on_arrays=by_kernel(back),
     )  # fmt: skip
     return op

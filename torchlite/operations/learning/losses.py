@@ -22,7 +22,6 @@ from ...core.values import (
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
 from ..pointwise.arithmetic import add_number, neg
-from ..vocabulary import refuse_history
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
@@ -220,9 +219,8 @@ def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
     return target * target * s * (1 - s)
 
 
-def _check_soft_margin(self: Tensor, target: Tensor) -> None:
+def _check_soft_margin(self: Tensor, target: Tensor, reduction: int) -> None:
     """PyTorch computes in memory like the input's."""
-    refuse_history("soft_margin_loss", target=target)
     neg.compute_dtype((self,))  # of bools it is refused
     within(self.shape, target.shape)
     d = result_type(self, target)
@@ -235,18 +233,20 @@ _soft_margin_loss = pairwise(
     lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
     lambda xp, self, target: -target * _sigmoid(xp, -self * target),
     _soft_margin_bend,
-    label="soft_margin_cpu", dtypes=None, complex_gradients=False,
+    label="soft_margin_cpu", dtypes=None, complex_gradients=False, check_form=_check_soft_margin,
     refuse=lambda d: None if d.category >= dt.FLOAT else cannot_cast(dt.get_default_dtype(), d),
+    non_differentiable=("target",),
 )  # fmt: skip
 
 
 def _of_the_input_dtype(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    _check_soft_margin(self, target)
+    _soft_margin_loss.check(self, target, reduction)  # type: ignore[misc]  # which has one
     return _soft_margin_loss.apply(self, target if target.dtype is self.dtype else target.to(self.dtype), reduction)
 
 
 soft_margin_loss = publish_python(
-    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False,
+    by_form=True,
 )
 
 
@@ -254,7 +254,6 @@ soft_margin_loss = publish_python(
 
 
 def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
-    refuse_history("binary_cross_entropy", weight=weight)
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     backend = self.backend.real
@@ -292,6 +291,7 @@ binary_cross_entropy = publish(
         lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
         lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
         label="binary_cross_entropy", check=_check_probabilities, as_self=True,
+        non_differentiable=("weight",),
     ),
     function=False, method=False,
 )  # fmt: skip
@@ -336,7 +336,6 @@ def _check_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
     """The loss is computed in place of what a target is short of one, and of the logits."""
-    refuse_history("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if target.dtype is dt.bool_:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -362,6 +361,7 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits, arranged=_as_target, as_self=True,
+    non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
 binary_cross_entropy_with_logits = publish(bce_with_logits, function=False, method=False)

@@ -10,7 +10,6 @@ from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
-from ..vocabulary import refuse_history
 from .losses import MEAN, NONE, SUM, reduced
 
 # ---- margins between the wanted class and the others
@@ -29,7 +28,6 @@ def _check_multi_margin(self: Tensor, target: Tensor, p: Any, margin: Any, weigh
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             f"size). Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
         )
-    refuse_history("multi_margin_loss", weight=weight)
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
@@ -116,7 +114,7 @@ multi_margin_loss_ = Op(
         ),
         "target": None, "weight": None,
     },
-    check=_check_multi_margin, batch=_multi_margin_in_steps,
+    check=_check_multi_margin, non_differentiable=("weight",), batch=_multi_margin_in_steps,
     on_arrays=by_kernel(multi_margin_loss_backward),
 )  # fmt: skip
 multi_margin_loss = publish(multi_margin_loss_, function=False, method=False)

@@ -10,7 +10,7 @@ from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type
 from ..products.matmul import H
-from ..vocabulary import INEXACT, refuse_history
+from ..vocabulary import INEXACT
 from .base import adjoint, check_matrices, check_square, converging, offer_op, offered, spread
 
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
@@ -86,6 +86,7 @@ def pinv_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 pseudoinverse = Op(
     "_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian)", _pinv,
     {"self": pinv_vjp, "atol": None, "rtol": None}, node="LinalgPinvBackward0", batch=LEADING,
+    non_differentiable=("atol", "rtol"),
 )  # fmt: skip
 
 
@@ -96,8 +97,6 @@ def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
             f"linalg.pinv({self.dtype.legacy}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
-    given = {"atol": atol, "rtol": rtol}
-    refuse_history("linalg_pinv", **{name: t for name, t in given.items() if isinstance(t, TensorBase)})
     found = tolerances("pinv", self, atol, rtol, hermitian)
     if not self.numel():
         found = tolerances("pinv", self, None, None, hermitian)

@@ -106,12 +106,13 @@ class _Draw(Op):
 
     def __init__(
         self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, node: str | None = None,
-        in_form: Callable[..., np.ndarray] | None = None, **others: Any,
+        kernel: str = "", **others: Any,
     ) -> None:  # fmt: skip
         super().__init__(schema, None, {"self": zero_gradient, **others}, node=node)
         self.draw = draw
         self.parts = parts  # whether complex numbers are drawn, as their real and imaginary parts
-        self.in_form = in_form  # what draws floats row by row, given the stream, a shape, a dtype and the parameters
+        # What draws new numbers row by row, given the stream, a shape, a dtype and the parameters; of this name in C.
+        self.in_shape = in_c(kernel, self._in_shape) if kernel else self._in_shape
 
     def numbers(self, stream: Any, count: int, t: Any, parameters: Sequence[Any]) -> np.ndarray:
         """So many numbers for a tensor."""
@@ -119,6 +120,10 @@ class _Draw(Op):
         if self.parts and d.is_complex:
             return self.draw(stream, 2 * count, d.to_real().numpy, t, *parameters).view(d.numpy)
         return self.draw(stream, count, d.numpy, t, *parameters)
+
+    def _in_shape(self, stream: Any, size: tuple[int, ...], d: np.dtype, *parameters: Any) -> np.ndarray:
+        values = self.numbers(stream, math.prod(size), _New(dt.of_numpy(d), size), parameters)
+        return get_backend(CPU).from_fresh(values, size)
 
     def apply(self, *values: Any) -> Tensor:
         """The same into a new tensor, which is what transforms ask for."""
@@ -180,10 +185,10 @@ class _Draw(Op):
     def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> Any:
         target, *parameters, _ = values  # no generator is named: it would have no form
         array, cpu = target.array, get_backend(CPU)
-        if self.in_form is None or not target.dtype.is_floating_point or not array.flags.c_contiguous:
+        if len(tensors) > 1 or target.dtype.is_complex or not array.flags.c_contiguous:
             return None
         arguments = default_generator(CPU).stream, array.shape, array.dtype, *parameters
-        return kernel_alone(self.in_form, arguments, target.dtype, array.dtype, cpu)
+        return kernel_alone(self.in_shape, arguments, target.dtype, array.dtype, cpu)
 
 
 def _unwritten(t: Tensor) -> Tensor:
@@ -191,48 +196,6 @@ def _unwritten(t: Tensor) -> Tensor:
     if t.counter.__class__ is Counter:
         t.counter = None
     return t
-
-
-def _uniform_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, low: float, high: float) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.uniform(math.prod(size), d, low, high), size)
-
-
-def _normal_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, mean: float, std: float) -> np.ndarray:
-    n = math.prod(size)
-    return get_backend(CPU).from_fresh(stream.normal(n, d, mean, std, block=n >= 16), size)
-
-
-def _ones_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, p: float) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.bernoulli_scalar(math.prod(size), p, d), size)
-
-
-def _integers_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, low: int, high: int) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.randint(math.prod(size), d, low, high), size)
-
-
-def _permutation_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
-    return stream.randperm(n, d)
-
-
-def _exponential_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, rate: float) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.exponential(math.prod(size), d, rate), size)
-
-
-def _trials_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, p: float) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.geometric(math.prod(size), d, p), size)
-
-
-def _cauchy_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, median: float, sigma: float) -> np.ndarray:
-    return get_backend(CPU).from_fresh(stream.cauchy(math.prod(size), d, median, sigma), size)
-
-
-_uniform, _normals, _ones, _integers = [
-    in_c(*pair)
-    for pair in (
-        ("draw.uniform", _uniform_of), ("draw.normal", _normal_of), ("draw.ones", _ones_of),
-        ("draw.integers", _integers_of),
-    )
-]  # fmt: skip
 
 
 def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float) -> np.ndarray:
@@ -245,28 +208,25 @@ uniform_ = _Draw(
     "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None)",
     lambda stream, n, d, t, low, high: stream.uniform(n, d, low, high),
     parts=True,
-    in_form=_uniform,
+    kernel="draw.uniform",
 )
 normal_ = _Draw(
     "normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)",
     _normal,
     parts=True,
-    in_form=_normals,
+    kernel="draw.normal",
 )
 exponential_ = _Draw(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
     lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
-    in_form=_exponential_of,
 )
 geometric_ = _Draw(
     "geometric(Tensor self, float p, *, Generator? generator=None)",
     lambda stream, n, d, t, p: stream.geometric(n, d, p),
-    in_form=_trials_of,
 )
 cauchy_ = _Draw(
     "cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None)",
     lambda stream, n, d, t, median, sigma: stream.cauchy(n, d, median, sigma),
-    in_form=_cauchy_of,
 )
 log_normal_ = _Draw(
     "log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None)",
@@ -287,12 +247,13 @@ random_between = _Draw(
     lambda stream, n, d, t, low, high: (
         stream.random_from(n, d, low) if high is None else stream.randint(n, d, low, high)
     ),
+    kernel="draw.integers",
 )
 bernoulli_number = _Draw(
     "bernoulli.float(Tensor self, float p=0.5, *, Generator? generator=None)",
     lambda stream, n, d, t, p: stream.bernoulli_scalar(n, p, d),
     node="BernoulliBackward2",
-    in_form=_ones,
+    kernel="draw.ones",
 )
 
 
@@ -327,20 +288,21 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-@factory("rand(int[] size, *, Generator? generator=None)", draw=(_uniform, 0.0, 1.0))
+@factory("rand(int[] size, *, Generator? generator=None)", draw=(uniform_.in_shape, 0.0, 1.0))
 def rand(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)", draw=(_normals, 0.0, 1.0))
+@factory("randn(int[] size, *, Generator? generator=None)", draw=(normal_.in_shape, 0.0, 1.0))
 def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory(
-    "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)", draw=(_uniform, 0.0, 1.0)
+    "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
+    draw=(uniform_.in_shape, 0.0, 1.0),
 )
 def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
@@ -348,7 +310,8 @@ def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, b
 
 
 @factory(
-    "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)", draw=(_normals, 0.0, 1.0)
+    "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
+    draw=(normal_.in_shape, 0.0, 1.0),
 )
 def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
@@ -363,7 +326,7 @@ def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
 
 @factory(
     "randint(int low, int high, int[] size, *, Generator? generator=None)", function=False,
-    draw=(_integers, "low", "high"),
+    draw=(random_between.in_shape, "low", "high"),
 )  # fmt: skip
 def _randint_between(low: int, high: int, size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
@@ -380,7 +343,7 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
 
 @factory(
     "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    function=False, method=False, draw=(_integers, "low", "high"),
+    function=False, method=False, draw=(random_between.in_shape, "low", "high"),
 )  # fmt: skip
 def _randint_like_between(
     self: Tensor, low: int, high: int, generator: Generator | None, format_: Any, d: Any, backend: Backend
@@ -398,6 +361,10 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
         args = tuple(rest)
         kwargs |= {"low": 0, "high": high.item() if isinstance(high, Tensor) else high}
     return _randint_like_between(*args, **kwargs)
+
+
+def _permutation_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
+    return stream.randperm(n, d)
 
 
 @factory("randperm(int n, *, Generator? generator=None)", draw=(_permutation_of, "n"))
