@@ -358,17 +358,18 @@ def _alone(t: Tensor, other: Tensor) -> Tensor:
 
 
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
-    if a.dim() == b.dim() == 3:
+    m, n = len(a.array.shape), len(b.array.shape)
+    if m == n == 3:
         a, b = _alone(a, b), _alone(b, a)
-    m, n = a.dim(), b.dim()
+        m, n = a.dim(), b.dim()
     if not m or not n:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
     if m == 2 and n == 2:
         return mm.apply(a, b)
-    if m == 1 and n == 1:
-        return dot.apply(a, b)
     if m == 2 and n == 1:
         return mv.apply(a, b)
+    if m == 1 and n == 1:
+        return dot.apply(a, b)
     if m == 1 and n == 2:
         return a.unsqueeze(0).mm(b).squeeze_(0)
     if n <= 2:  # fold the batch into the rows of one big matrix

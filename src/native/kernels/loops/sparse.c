@@ -44,8 +44,8 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
     { \
         int fine = 1; \
         N rest = width; \
-        for (; rest >= 64; rest -= 64, dense += 64, to += 64) \
-            fine &= add(values, columns, wide, low, high, dense, size, width, to, 32, 32, fresh, fused); \
+        for (; rest >= 32; rest -= 32, dense += 32, to += 32) \
+            fine &= add(values, columns, wide, low, high, dense, size, width, to, 16, 16, fresh, fused); \
         for (; rest >= 16; rest -= 16, dense += 16, to += 16) \
             fine &= add(values, columns, wide, low, high, dense, size, width, to, 8, 8, fresh, fused); \
         if (rest > 8) fine &= add(values, columns, wide, low, high, dense, size, width, to, 8, rest - 8, fresh, fused); \
@@ -83,7 +83,7 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
 // there, rows times a vector are long where they have more than `least` values on average.
 #define PRODUCTS(type, rows_name, places_name, rows_of, row, dot, least) \
     INLINE int rows_of(const void *starts, const void *columns, const int wide, const type *values, N count, const type *dense, \
-                       N size, N width, type *to, N rows, const int vector) \
+                       N size, N width, type *to, N rows, const int vector, const int many) \
     { \
         int64_t low, high = read_once(starts, 0, wide); \
         int fine = high >= 0; \
@@ -91,7 +91,7 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
             low = high; \
             high = read_once(starts, i + 1, wide); \
             fine = low <= high && high <= count \
-                && (vector ? dot(values, columns, wide, low, high, dense, size, to, count > least * rows) \
+                && (vector ? dot(values, columns, wide, low, high, dense, size, to, many) \
                            : row(values, columns, wide, low, high, dense, size, width, to, 1, 0)); \
         } \
         return fine; \
@@ -99,10 +99,12 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
     void IN_ISA(rows_name)(const void *starts, const void *columns, int wide, const type *values, N count, const type *dense, \
                            N size, N width, type *to, N rows, int *fine) \
     { \
-        const int vector = width < 0; \
-        *fine &= !vector ? rows_of(starts, columns, wide, values, count, dense, size, width, to, rows, 0) \
-            : wide       ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1) \
-                         : rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1); \
+        const int many = count > least * rows; \
+        *fine &= width >= 0 ? rows_of(starts, columns, wide, values, count, dense, size, width, to, rows, 0, 0) \
+            : wide && many  ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1, 1) \
+            : wide          ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1, 0) \
+            : many          ? rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1, 1) \
+                            : rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1, 0); \
     } \
     void IN_ISA(places_name)(const void *at, const void *columns, int wide, const type *values, N count, const type *dense, \
                              N size, N width, type *to, N rows, int fused, int *fine) \
