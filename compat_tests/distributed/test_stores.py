@@ -59,6 +59,38 @@ def test_what_is_set_is_found(kind):
         compared()
 
 
+MISFITS = [
+    ("set", "k", 1), ("set", 1, "k"), ("add", "k", 1.5), ("add", "k", "1"), ("add", "word", 1), ("check", "k"),
+    ("check", [1]), ("wait", ["k"], 1), ("wait", ["k"], None), ("set_timeout", 1), ("num_keys", 1), ("queue_pop", 1),
+    ("get", "nowhere"), ("wait", ["k", "nowhere"]), ("barrier", "b", 2, 1), ("barrier", "b", 2, SHORT),
+    ("multi_get", ["k", "nowhere"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["HashStore", "FileStore", "TCPStore", "PrefixStore"])
+def test_refusals_and_timeouts_are_told_in_pytorchs_words(kind, tmp_path):
+    @same_story
+    def compared(torch, tell):
+        store = made(torch, kind, tmp_path)
+        store.set_timeout(SHORT)
+        tell(store.multi_set(["k", "word"], ["12b", "b"]), store.add("k", 1), store.num_keys() - (kind == "FileStore"))
+        for name, *args in MISFITS:
+            if (kind, name, args[0]) in (("TCPStore", "add", "word"), ("FileStore", "multi_get", ["k", "nowhere"])):
+                continue  # which ends PyTorch's server; of which FileStore names the first that is lacking
+            with pytest.raises((TypeError, ValueError, RuntimeError)) as refusal:
+                getattr(store, name)(*args)
+            tell(name, type(refusal.value).__name__, str(refusal.value).partition("Invoked with")[0])
+        for name, kwargs in (("get", {"key": "k"}), ("wait", {"keys": ["k"]}), ("compare_set", {"key": "k"})):
+            with pytest.raises(TypeError) as refusal:
+                getattr(store, name)(**kwargs)
+            tell(str(refusal.value).partition("Invoked with")[0], str(refusal.value).rpartition(";")[2])
+        tell(store.barrier(key="all", world_size=1), store.has_extended_api())
+        if kind in ("HashStore", "PrefixStore"):
+            tell(sorted(store.list_keys()))
+
+    compared()
+
+
 def test_a_store_wakes_who_waits():
     dist = torchlite.distributed
     server = dist.TCPStore("localhost", 0, 2, True, wait_for_workers=False)

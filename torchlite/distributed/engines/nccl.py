@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from ...core.values import Array
-from ..errors import DistBackendError, DistStoreError
+from ..errors import DistBackendError
 from ..reduction import Reduction
 from ..stores import PrefixStore, Store
 from ..work import Line, Work
@@ -81,7 +81,7 @@ class _Communicator:
         for number, other in enumerate(self._ranks):
             try:
                 self._store.wait([str(number)], timedelta(seconds=self.timeout))
-            except DistStoreError:
+            except RuntimeError:
                 raise DistBackendError(f"rank {other} did not come to NCCL within {self.timeout:g} s") from None
         threading.Thread(target=self._watch, daemon=True, name="watchdog").start()
         return self._nccl.NcclCommunicator(len(self._ranks), pickle.loads(self._store.get("id")), self._rank)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import threading
 import time
 from collections import deque
@@ -11,6 +13,9 @@ from typing import Any
 
 from ...core.values.pickling import bear_name
 from ..errors import DistStoreError, QueueEmptyError
+from .arguments import checked
+
+_NUMBER = re.compile(rb"\s*[+-]?\d+")
 
 
 class Table:
@@ -27,7 +32,10 @@ class Table:
         return self.values.get(key)
 
     def add(self, key: str, amount: int) -> int:
-        total = int(self.values.get(key, b"0")) + amount
+        number = _NUMBER.match(self.values.get(key, b"0"))
+        if number is None:
+            raise ValueError("stoll")
+        total = int(number[0]) + amount
         self.values[key] = str(total).encode()
         return total
 
@@ -79,102 +87,128 @@ class Store:
 
     def _ask(self, question: str, *args: Any) -> Any:
         """Call a method of the table, wherever it is."""
-        raise RuntimeError(f"{type(self).__name__} does not say how to {question}")
+        raise RuntimeError(f'Tried to call pure virtual function "::c10d::Store::{question}"')
 
     def _await(self, keys: Sequence[str], seconds: float) -> bool:
         """Wait until all keys are there; whether they came in time."""
-        return _until(lambda: self._ask("check", list(keys)), seconds)
+        raise RuntimeError('Tried to call pure virtual function "::c10d::Store::wait"')
+
+    def _late(self, keys: Sequence[str], seconds: float) -> RuntimeError:
+        """What is said of keys that did not come in time."""
+        return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {', '.join('/' + k for k in keys)}")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle 'torch._C._distributed_c10d.{type(self).__name__}' object")
 
     @property
     def timeout(self) -> timedelta:
         """How long to wait for keys."""
         return self._timeout
 
-    def set_timeout(self, timeout: timedelta) -> None:
+    @checked
+    def set_timeout(self, timeout: timedelta, /) -> None:
         """Wait so long for keys from now on."""
         self._timeout = timeout
 
-    def set(self, key: str, value: str | bytes) -> None:
+    @checked
+    def set(self, key: str, value: str | bytes, /) -> None:
         """Put a value under a key, in place of what was there."""
-        self._ask("set", key, _bytes(value))
+        self._ask("set", _text(key), _bytes(value))
 
-    def get(self, key: str) -> bytes:
+    @checked
+    def get(self, key: str, /) -> bytes:
         """The value under a key, when it has come."""
         self.wait([key])
-        return self._ask("peek", key)
+        return self._ask("peek", _text(key))
 
-    def add(self, key: str, amount: int) -> int:
+    @checked
+    def add(self, key: str, amount: int, /) -> int:
         """Add to the number under a key, 0 at first, and say what it comes to."""
-        if not isinstance(amount, int):
-            raise TypeError(f"add(): the amount must be an int, not {type(amount).__name__}")
-        return self._ask("add", key, amount)
+        return self._ask("add", _text(key), int(amount))
 
-    def append(self, key: str, value: str | bytes) -> None:
+    @checked
+    def append(self, key: str, value: str | bytes, /) -> None:
         """Put a value behind what is under a key."""
-        self._ask("append", key, _bytes(value))
+        self._ask("append", _text(key), _bytes(value))
 
-    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
+    @checked
+    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes, /) -> bytes:
         """Put a value under a key if the one there is as expected (none, if nothing is); say which one is there."""
-        return self._ask("compare_set", key, _bytes(expected_value), _bytes(desired_value))
+        return self._ask("compare_set", _text(key), _bytes(expected_value), _bytes(desired_value))
 
-    def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
+    @checked
+    def wait(self, keys: Sequence[str], timeout: timedelta | None = None, /) -> None:
         """Wait until all keys are there; DistStoreError if that takes too long."""
         seconds = (timeout or self.timeout).total_seconds()
-        if not self._await(keys, seconds):
-            raise DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {', '.join('/' + k for k in keys)}")
+        if not self._await(names := list(map(_text, keys)), seconds):
+            raise self._late(names, seconds)
 
-    def check(self, keys: Sequence[str]) -> bool:
+    @checked
+    def check(self, keys: Sequence[str], /) -> bool:
         """Whether all keys are there."""
-        return self._ask("check", list(keys))
+        return self._ask("check", list(map(_text, keys)))
 
-    def delete_key(self, key: str) -> bool:
+    @checked
+    def delete_key(self, key: str, /) -> bool:
         """Take a key away, and say whether it was there."""
-        return self._ask("delete_key", key)
+        return self._ask("delete_key", _text(key))
 
+    @checked
     def num_keys(self) -> int:
         """How many keys there are."""
         return self._ask("num_keys")
 
+    @checked
     def list_keys(self) -> list[str]:
         """All keys."""
         return self._ask("list_keys")
 
-    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+    @checked
+    def multi_get(self, keys: Sequence[str], /) -> list[bytes]:
         """The values under several keys, when all have come."""
+        self.wait(keys)
         return [self.get(key) for key in keys]
 
-    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+    @checked
+    def multi_set(self, keys: Sequence[str], values: Sequence[str], /) -> None:
         """Put values under several keys."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
-    def queue_push(self, key: str, value: str | bytes) -> None:
+    @checked
+    def queue_push(self, key: str, value: str | bytes, /) -> None:
         """Put a value into a queue."""
-        self._ask("queue_push", key, _bytes(value))
+        self._ask("queue_push", _text(key), _bytes(value))
 
+    @checked
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value from a queue, waiting for one unless told not to."""
-        deadline = time.monotonic() + self.timeout.total_seconds()
-        while (value := self._ask("queue_take", key)) is None:
+        deadline = time.monotonic() + (limit := self.timeout.total_seconds())
+        while (value := self._ask("queue_take", _text(key))) is None:
             if not block:
                 raise QueueEmptyError("queue is empty")
-            self.wait([key], timedelta(seconds=max(0.0, deadline - time.monotonic())))
+            if not self._await([_text(key)], max(0.0, deadline - time.monotonic())):
+                raise self._late([_text(key)], limit)
         return value
 
-    def queue_len(self, key: str) -> int:
+    @checked
+    def queue_len(self, key: str, /) -> int:
         """How many values are in a queue."""
-        return self._ask("queue_len", key)
+        return self._ask("queue_len", _text(key))
 
+    @checked
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
         """Wait until so many processes have called this."""
-        if self.add(f"{key}/arrived", 1) == world_size:
-            self.set(f"{key}/all", b"1")
-        self.wait([f"{key}/all"], timeout)
+        if self.add(f"{key}/num_members", 1) == world_size:
+            self.set(f"{key}/last_member", b"1")
+        self.wait([f"{key}/last_member"], timeout or self.timeout)
 
+    @checked
     def has_extended_api(self) -> bool:
         """Whether there are `append`, `multi_get` and `multi_set`."""
         return True
 
+    @checked
     def clone(self) -> Store:
         """The same store, for use by another thread."""
         return self
@@ -198,13 +232,16 @@ class HashStore(Store):
         with self._changed:
             return self._changed.wait_for(lambda: self._table.check(keys), seconds)
 
+    def _late(self, keys: Sequence[str], seconds: float) -> RuntimeError:
+        return DistStoreError("Wait timeout")
+
 
 class PrefixStore(Store):
     """The part of a store in which all keys begin with a prefix and a slash."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         super().__init__()
-        self.prefix, self.underlying_store = prefix, store
+        self._prefix, self.underlying_store = prefix, store
 
     @property
     def _underlying_non_prefix_store(self) -> Store:
@@ -216,75 +253,61 @@ class PrefixStore(Store):
         """How long to wait for keys."""
         return self.underlying_store.timeout
 
-    def set_timeout(self, timeout: timedelta) -> None:
+    @checked
+    def clone(self) -> PrefixStore:
+        """The same part, for use by another thread."""
+        return PrefixStore(self._prefix, self.underlying_store.clone())
+
+    @checked
+    def set_timeout(self, timeout: timedelta, /) -> None:
         """Wait so long for keys from now on."""
         self.underlying_store.set_timeout(timeout)
 
-    def clone(self) -> PrefixStore:
-        """The same part, for use by another thread."""
-        return PrefixStore(self.prefix, self.underlying_store.clone())
-
-    def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Wait until all keys are there."""
-        self.underlying_store.wait(self._under(keys), *(() if timeout is None else (timeout,)))
-
-    def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
-        return self.underlying_store.check(self._under(keys))
-
-    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """The values under several keys, when all have come."""
-        return self.underlying_store.multi_get(self._under(keys))
-
-    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        """Put values under several keys."""
-        self.underlying_store.multi_set(self._under(keys), values)
-
+    @checked
     def num_keys(self) -> int:
         """How many keys there are, with those of the other parts."""
         return self.underlying_store.num_keys()
 
-    def list_keys(self) -> list[str]:
-        """All keys, with those of the other parts, in full."""
-        return self.underlying_store.list_keys()
-
+    @checked
     def has_extended_api(self) -> bool:
         """Whether there are `append`, `multi_get` and `multi_set`."""
         return self.underlying_store.has_extended_api()
 
-    def _under(self, keys: Sequence[str]) -> list[str]:
-        return [f"{self.prefix}/{key}" for key in keys]
+    @checked
+    def list_keys(self) -> list[str]:
+        """The keys of this part, as they are called in it."""
+        front = f"{self._prefix}/"
+        return [key.removeprefix(front) for key in self.underlying_store.list_keys() if key.startswith(front)]
+
+    def _under(self, key: Any) -> Any:
+        """A key, or several, as the store itself calls them."""
+        return f"{self._prefix}/{_text(key)}" if isinstance(key, (str, bytes)) else [self._under(each) for each in key]
 
 
-def _prefixed(name: str) -> Callable[..., Any]:
-    def ask(self: PrefixStore, key: str, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.underlying_store, name)(f"{self.prefix}/{key}", *args, **kwargs)
+def _handed_on(name: str) -> Callable[..., Any]:
+    """A method that the store itself answers, of keys that begin with the prefix."""
+    method = getattr(Store, name)
 
-    ask.__name__, ask.__qualname__ = name, f"PrefixStore.{name}"
-    ask.__doc__ = getattr(Store, name).__doc__
-    ask.__wrapped__ = getattr(Store, name)  # type: ignore[attr-defined]
+    @checked
+    @functools.wraps(method)
+    def ask(self: PrefixStore, keys: Any, *rest: Any) -> Any:
+        return getattr(self.underlying_store, name)(self._under(keys), *rest)
+
     return ask
 
 
-for _name in ("set", "get", "add", "append", "compare_set", "delete_key", "queue_push", "queue_pop", "queue_len"):
-    setattr(PrefixStore, _name, _prefixed(_name))
+for _name in (
+    "set", "get", "add", "append", "wait", "check", "compare_set", "delete_key", "multi_get", "multi_set",
+    "queue_push", "queue_pop", "queue_len",
+):  # fmt: skip
+    setattr(PrefixStore, _name, _handed_on(_name))
 for _store in (Store, HashStore, PrefixStore):
     bear_name(_store, "torch.distributed")
 
 
+def _text(key: str | bytes) -> str:
+    return key if isinstance(key, str) else bytes(key).decode()
+
+
 def _bytes(value: str | bytes) -> bytes:
-    if not isinstance(value, (str, bytes)):
-        raise TypeError(f"a store holds str and bytes, not {type(value).__name__}")
-    return value.encode() if isinstance(value, str) else value
-
-
-def _until(met: Callable[[], bool], seconds: float) -> bool:
-    """Ask again and again, ever more seldom, until something is so; whether it came to be in time."""
-    deadline, pause = time.monotonic() + seconds, 0.0005
-    while not met():
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return False
-        time.sleep(min(pause, left))
-        pause = min(2 * pause, 0.02)
-    return True
+    return value.encode() if isinstance(value, str) else bytes(value)

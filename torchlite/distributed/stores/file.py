@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.values.pickling import bear_name
+from .arguments import checked
 from .base import Store, Table
 
 try:
@@ -54,11 +56,37 @@ class FileStore(Store):
         reads = question in _READ_ONLY
         with self._locked(fcntl.LOCK_SH if reads else fcntl.LOCK_EX):
             self._catch_up()
+            answer = getattr(self._table, question)(*args)
             if not reads:
                 record = _record(question, args)
                 os.pwrite(self._file, record, self._read)
                 self._read += len(record)
-            return getattr(self._table, question)(*args)
+            return answer
+
+    def _await(self, keys: Sequence[str], seconds: float) -> bool:
+        """Look again and again, ever more seldom."""
+        deadline, pause = time.monotonic() + seconds, 0.0005
+        while not self._ask("check", list(keys)):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, 0.02)
+        return True
+
+    def _late(self, keys: Sequence[str], seconds: float) -> RuntimeError:
+        return RuntimeError("Wait timeout")
+
+    @checked
+    def get(self, key: str, /) -> bytes:
+        """The value under a key, when it has come."""
+        if not self._await([key], seconds := self.timeout.total_seconds()):
+            raise RuntimeError(f"Timeout waiting for key: {key} after {seconds * 1000:.0f} ms")
+        return self._ask("peek", key)
+
+    def has_extended_api(self) -> bool:
+        """Whether programs are to count on `append`, `multi_get` and `multi_set`."""
+        return False
 
 
 bear_name(FileStore, "torch.distributed")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import socket
 import threading
 import time
@@ -13,7 +15,8 @@ from datetime import timedelta
 from typing import Any
 
 from ...core.values.pickling import bear_name
-from ..errors import DistNetworkError
+from ..errors import DistNetworkError, DistStoreError
+from .arguments import checked
 from .base import HashStore, Store, Table
 
 _QUESTIONS = frozenset(name for name in vars(Table) if not name.startswith("_"))
@@ -97,15 +100,16 @@ class TCPStore(Store):
         self._lock = threading.Lock()
         self._connection = _connected(host_name, port, timeout.total_seconds())
         weakref.finalize(self, self._connection.close)
-        self.add(_ARRIVED, 1)
-        if is_master and wait_for_workers and world_size:
-            self._await_workers(world_size, timeout.total_seconds())
+        if wait_for_workers and world_size:
+            self.add(_ARRIVED, 1)
+            if is_master:
+                self._await_workers(world_size, timeout.total_seconds())
 
     def _await_workers(self, world_size: int, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while (arrived := int(self._ask("peek", _ARRIVED))) < world_size:
             if time.monotonic() > deadline:
-                raise DistNetworkError(
+                raise DistStoreError(
                     f"Timed out after {seconds:.0f} seconds waiting for clients. {arrived}/{world_size} clients joined."
                 )
             time.sleep(0.002)
@@ -128,6 +132,16 @@ class TCPStore(Store):
                 return False
         return True
 
+    @checked
+    def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
+        """Wait until so many processes have called this."""
+        try:
+            super().barrier(key, world_size, timeout)
+        except DistStoreError:
+            seconds = (timeout or self.timeout).total_seconds()
+            raise DistStoreError(f"barrier timeout after {seconds * 1000:.0f}ms, key: {key}") from None
+
+    @checked
     def clone(self) -> TCPStore:
         """The same store over a connection of its own, for use by another thread."""
         return TCPStore(self.host, self.port, timeout=self.timeout)
@@ -148,8 +162,9 @@ def _listener(port: int, descriptor: int | None) -> socket.socket:
         return socket.create_server(("", port), family=family, dualstack_ipv6=dual, backlog=1024)
     except OSError as error:
         raise DistNetworkError(
-            f"The server socket has failed to listen on any local network address. port: {port}, "
-            f"message: {error.strerror or error}"
+            f"The server socket has failed to listen on any local network address. port: {port}, useIpv6: false, "
+            f"code: -{error.errno}, name: {errno.errorcode.get(error.errno or 0)}, "
+            f"message: {os.strerror(error.errno or 0).lower()}"
         ) from None
 
 
@@ -163,8 +178,8 @@ def _connected(host: str, port: int, seconds: float) -> socket.socket:
             if time.monotonic() + pause > deadline:
                 raise DistNetworkError(
                     f"The client socket has timed out after {seconds * 1000:.0f}ms while trying to connect to "
-                    f"({host}, {port}). ({error})"
-                ) from None
+                    f"({host}, {port})."
+                ) from error
             time.sleep(pause)
             pause = min(2 * pause, 0.25)
             continue
