@@ -153,6 +153,7 @@ def is_vulkan_available() -> bool:
     return False
 
 
+@overridable
 def _assert(condition: Any, message: str) -> None:
     """`assert` as a function, which PyTorch's tracers could see."""
     assert condition, message

@@ -51,10 +51,11 @@ from ..serialization.file_writer import PyTorchFileWriter
 from ..testing._file_check import FileCheck
 from . import _autograd, _functions, _functorch, _nn, _profiler
 from ._jit import *
+from ._themes import _fft, _linalg, _special
 
 __all__ = [
     "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_LinAlgError", "_autograd", "_data_address", "_functions",
-    "_nn", "_profiler", "ScriptFunction",
+    "_fft", "_linalg", "_nn", "_profiler", "_special", "ScriptFunction",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_is_fwd_grad_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",

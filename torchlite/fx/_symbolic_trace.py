@@ -242,7 +242,7 @@ class Tracer(TracerBase):
         count = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames[:count])
         defaults = {n: p.default for n, p in inspect.signature(fn).parameters.items() if p.default is not p.empty}
-        annotations = getattr(fn, "__annotations__", {})
+        annotations = _annotations(fn)
         args: list[Any] = []
         if is_module:
             if not names:
@@ -257,8 +257,7 @@ class Tracer(TracerBase):
             concrete_args = dict(zip(names, concrete_args, strict=True))
 
         def argument(name: str) -> Any:
-            kind = annotations.get(name)
-            kind = None if isinstance(kind, str) or name.startswith("*") else kind
+            kind = None if name.startswith("*") else annotations.get(name)
             given = () if name not in defaults else (defaults[name],)
             if concrete_args and name in concrete_args:
                 return self._concrete(name, concrete_args[name], given)
@@ -328,14 +327,12 @@ class Tracer(TracerBase):
         self.tensor_attrs = {}
         _collect_tensors(self.root, [], self.tensor_attrs)
         if not isinstance(fn, types.FunctionType):
-            raise AssertionError("what is traced is a function")
+            raise AssertionError(f"Expected FunctionType, got {type(fn)}")
         called, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         with _patched(self._patches(getattr(fn, "__globals__", {}))):
             result = called(*args)
-            annotations = getattr(fn, "__annotations__", {})
-            kind = annotations.get("return")
-            self.create_node("output", "output", (self.create_arg(result),), {},
-                             type_expr=None if isinstance(kind, str) else kind)  # fmt: skip
+            kind = _annotations(called).get("return")
+            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=kind)
         self.submodule_paths = None
         return self.graph
 
@@ -386,6 +383,14 @@ def _collect_tensors(m: Any, prefix: list[str], found: dict[Any, str]) -> None:
             found[value] = ".".join([*prefix, name])
     for name, inner in m.named_children():
         _collect_tensors(inner, [*prefix, name], found)
+
+
+def _annotations(fn: Callable[..., Any]) -> dict[str, Any]:
+    """What a function says of its arguments; this library's own say it of tensors alone, as PyTorch's do."""
+    found = getattr(fn, "__annotations__", {})
+    if (fn.__module__ or "").partition(".")[0] != _ROOT:
+        return found
+    return {name: Tensor for name, kind in found.items() if kind == "Tensor"}
 
 
 def _called_with(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 import importlib
 import math
+import re
 import types
+import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +36,10 @@ inplace_methods = {
     "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}",
     "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}", "setitem": "{}[{}] = {}",
 }  # fmt: skip
+
+
+# By what PyTorch's code speaks of aliases of typing that have arguments.
+_OF_TYPING = {list: typing.List, dict: typing.Dict, set: typing.Set, frozenset: typing.FrozenSet, tuple: typing.Tuple}  # noqa: UP006
 
 
 @dataclass
@@ -85,8 +91,13 @@ class CodeGen:
     def _written(self, value: Any) -> str:
         return _Writing(None).argument(value)
 
-    def _gen_python_code(self, nodes: Iterable[Node], root_module: str, namespace: Any, **_: Any) -> PythonCode:
+    def _gen_python_code(
+        self, nodes: Iterable[Node], root_module: str, namespace: Any, *, verbose: bool = False,
+        include_stride: bool = False, include_device: bool = False, **_: Any,
+    ) -> PythonCode:  # fmt: skip
         writing = _Writing(namespace)
+        if verbose:
+            writing.told = Told(include_stride, include_device)
         for name, value in self.additional_globals():
             writing.named(name, value)
         body = writing.body(list(nodes), root_module, self)
@@ -96,15 +107,46 @@ class CodeGen:
         if self._body_transformer is not None:
             body = self._body_transformer(body)
         head = self.gen_fn_def(free, writing.returns)
-        text = "".join([*writing.renamed, *body])
+        text = "".join([*writing.renamed, *body]).lstrip("\n")
         indented = "\n".join(["    " + line for line in text.split("\n")])
         used = dict(writing.globals)
         wrapped = "\n".join([f'torch.fx._symbolic_trace.wrap("{name}")' for name in writing.wrapped])
         return PythonCode(f"\n{wrapped}\n\n{head}\n{indented}", used)
 
 
+class Told:
+    """What is told beside code: which forms values have, and the lines of the program that they come from."""
+
+    def __init__(self, strides: bool, devices: bool) -> None:
+        self.strides, self.devices = strides, devices
+        self.trace: str | None = None  # that of the last node
+
+    def form(self, node: Node) -> str:
+        """A tensor's dtype and shape, as an annotation; nothing where they are not known."""
+        t: Any = node.meta.get("val", node.meta.get("tensor_meta"))
+        if not hasattr(t, "dtype") or not hasattr(t, "shape"):
+            return ""
+        more = str(list(t.stride() if callable(t.stride) else t.stride)) if self.strides else ""
+        more += str(t.device) if self.devices and hasattr(t, "device") else ""
+        return f': "{t.dtype.abbr}{list(t.shape)}{more}"'
+
+    def origin(self, node: Node) -> str:
+        """A comment that says where the lines that follow come from, if it is elsewhere."""
+        trace = node.stack_trace or ""
+        if trace == self.trace:
+            return ""
+        self.trace = trace
+        found = re.findall(r'File "(.+?)", line (\d+), in (.+)\n\s*(.*)', trace)
+        if not found:
+            return "\n# No stacktrace found for following nodes\n"
+        file, line, name, code = found[-1]
+        return f"\n# File: {file}:{line} in {name}, code: {code}\n"
+
+
 class _Writing:
     """The code that is being written."""
+
+    told: Told | None = None
 
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
@@ -122,9 +164,11 @@ class _Writing:
 
     def named(self, hint: str, value: Any) -> str:
         """The name of an object in the code."""
-        if _of_torch(value) and value is not device:
+        if value is device:
+            hint = "device"
+        elif _of_torch(value):
             return hint  # reached through `torch`
-        name = hint.replace(".", "_")
+        name = re.sub(r"\W+|^(?=\d)", "_", hint)
         while self.globals.get(name, value) is not value:
             name += "_1"
         self.globals[name] = value
@@ -132,19 +176,16 @@ class _Writing:
 
     def typed(self, o: Any) -> str:
         """A type in the code."""
-        if o == ():
-            return "()"
-        name = _type_repr(o)
+        if isinstance(o, types.UnionType):
+            return "|".join(map(self.typed, o.__args__))
         origin = getattr(o, "__origin__", None)
-        if origin is not None:
-            name = getattr(o, "_name", None) or _type_repr(origin)
-            outer = self.named(_type_repr(origin) if isinstance(origin, type) else f"typing_{name}", origin)
-            if isinstance(o, types.GenericAlias) or getattr(o, "__args__", None):
-                return f"{outer}[{', '.join([self.typed(a) for a in o.__args__])}]"
-            return outer
-        if o is None or o is type(None):
-            return "None" if o is None else self.named("NoneType", o)
-        return self.named(name, o)
+        if origin is None:
+            return "()" if o == () else self.named(_type_repr(o), o)
+        args = getattr(o, "__args__", None)
+        if not isinstance(o, types.GenericAlias) and args is not None:
+            origin = _OF_TYPING.get(origin, origin)
+        inside = ",".join(map(self.typed, args or ()))
+        return self.named(_type_repr(origin), origin) + (f"[{inside}]" if inside else "")
 
     # ---- arguments
 
@@ -193,6 +234,8 @@ class _Writing:
             if node.op == "placeholder":
                 continue
             self.lines.append(line)
+            if self.told is not None and node.op != "output":
+                lines.append(self.told.origin(node))
             if node.op == "output":
                 lines.append(f"{line}\n")
                 continue
@@ -202,7 +245,9 @@ class _Writing:
 
     def line(self, node: Node, root: str, codegen: CodeGen) -> str:
         """The statement of a node."""
-        typed = "" if node.type is None else f" : {self.typed(node.type)}"
+        typed = self.told.form(node) if self.told else ""
+        if not typed and node.type is not None:
+            typed = f" : {self.typed(node.type)}"
         made = f"{node!r}{typed}"
         if node.op == "placeholder":
             return self.parameter(node, typed)

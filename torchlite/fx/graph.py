@@ -104,8 +104,9 @@ class Graph:
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
         """The nodes of a kind, of one target if it is given."""
-        every = target is None or op not in ("call_function", "call_method", "call_module", "get_attr", "placeholder")
-        return [node for node in self.nodes if node.op == op and (every or node.target == target)]
+        if op == "call_function" and target is None:
+            raise AssertionError("target must not be None for call_function op")
+        return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     # ---- copies
 
@@ -224,13 +225,7 @@ class Graph:
             return self.inserting_before(self._root)
         if n.graph is not self:
             raise AssertionError("Node to insert after is not in graph.")
-        last = [n]
-
-        def insert(node: Node) -> None:
-            last[0].append(node)
-            last[0] = node
-
-        return self._inserting(insert)
+        return self._inserting(n.append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Take a node away that nobody uses."""
@@ -248,7 +243,7 @@ class Graph:
         to_erase._remove_from_list()
         to_erase._erased = True
         self._len -= 1
-        to_erase.args, to_erase.kwargs = (), {}
+        to_erase.args = (None,)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Take away what nobody uses; whether there was any."""
@@ -304,16 +299,30 @@ class Graph:
                 )
             found = getattr(found, part)
         if node.op == "call_module" and not isinstance(found, Module):
-            raise RuntimeError(f"Node {node} target {node.target} {parts[-1]} of  does not reference an nn.Module")
+            where = ".".join(parts[:-1])
+            raise RuntimeError(
+                f"Node {node} target {node.target} {parts[-1]} of {where} does not reference an nn.Module"
+            )
 
     # ---- what it looks like
 
-    def python_code(self, root_module: str, *, verbose: bool = False, **_: Any) -> PythonCode:
-        """The code of the graph as a method, `root_module` being what the module is called there."""
+    def python_code(
+        self, root_module: str, *, verbose: bool = False, include_stride: bool = False, include_device: bool = False,
+        colored: bool = False, expanded_def: bool = False, record_func: bool = False,
+        additional_meta: list[str] | None = None,
+    ) -> PythonCode:  # fmt: skip
+        """The code of the graph as a method, `root_module` being what the module is called there.
+
+        Comments and annotations tell of each line's origin and result where it is `verbose`.
+        """
         names = _Namespace()
         for node in self.nodes:
             node._repr_fn = None
-        return self._codegen._gen_python_code(self.nodes, root_module, names, verbose=verbose)
+        return self._codegen._gen_python_code(
+            self.nodes, root_module, names, verbose=verbose, include_stride=include_stride,
+            include_device=include_device, colored=colored, expanded_def=expanded_def, record_func=record_func,
+            additional_meta=additional_meta,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         lines = [node.format_node() for node in self.nodes]

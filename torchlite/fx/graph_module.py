@@ -8,11 +8,13 @@ import importlib
 import itertools
 import linecache
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.values import warn
 from ..core.values.pickling import bear_name
 from ..nn.modules.module import Module
 from .codegen import PythonCode
@@ -22,6 +24,9 @@ from .pytree_codegen import _PyTreeCodeGen
 __all__ = ["GraphModule", "reduce_graph_module", "reduce_package_graph_module"]
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+_KEPT_BY_COPIES = (
+    "_tracer_cls", "_tracer_extras", "meta", "_replace_hooks", "_create_node_hooks", "_erase_node_hooks",
+)  # fmt: skip
 _numbers = itertools.count()
 _ROOT = __package__.partition(".")[0]
 
@@ -71,7 +76,6 @@ reduce_package_graph_module = reduce_graph_module
 
 def _deserialized(forward: Callable[..., Any], body: dict[str, Any]) -> Module:
     tracer_class = body.get("_tracer_cls") or importlib.import_module(f"{__package__}._symbolic_trace").Tracer
-    name = body.get("_graphmodule_cls_name", "GraphModule")
 
     class CodeOnlyModule(Module):
         def __init__(self, body: dict[str, Any]) -> None:
@@ -87,7 +91,7 @@ def _deserialized(forward: Callable[..., Any], body: dict[str, Any]) -> Module:
 
     graph = KeepModules().trace(made, **(body.get("_tracer_extras") or {}))
     graph._tracer_cls = body.get("_tracer_cls")
-    module = GraphModule(made, graph, class_name=name)
+    module = GraphModule(made, graph)
     for key, value in body.items():
         if not hasattr(module, key):
             setattr(module, key, value)
@@ -163,7 +167,7 @@ class GraphModule(Module):
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module") and node.target not in root:
                     raise RuntimeError(
-                        f"Node {node} referenced target {node.target} but that target was not provided in `root`!"
+                        f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
                     )
             used = [str(n.target) for n in graph.nodes if n.op in ("get_attr", "call_module")]
             for target in sorted(used, key=lambda t: t.count(".")):
@@ -273,21 +277,20 @@ class GraphModule(Module):
         body = self.__dict__.copy()
         made = self.recompile()
         body.pop("_graph", None)
-        body["_graphmodule_cls_name"] = type(self).__name__
         return reduce_graph_module, (body, _import_block(made.globals))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         made: Any = type(self).__new__(type(self))
         memo[id(self)] = made
         Module.__init__(made)
-        parts = {key: value for key, value in self.__dict__.items() if key not in ("_graph", "_code")}
+        parts = {key: value for key, value in self.__dict__.items() if key in vars(made) or key in _KEPT_BY_COPIES}
         vars(made).update(copy.deepcopy(parts, memo))
         made.__class__.__name__ = type(self).__name__
         made.graph = copy.deepcopy(self.graph)
         return made
 
     def __copy__(self) -> GraphModule:
-        made = GraphModule(self, copy.deepcopy(self.graph), type(self).__name__)
+        made = GraphModule(self, copy.deepcopy(self.graph))
         made.meta = getattr(self, "meta", {})
         return made
 
@@ -300,24 +303,34 @@ class GraphModule(Module):
         block = _import_block(self.recompile().globals)
         lines = [block, "from torch.nn import *".replace("torch", _ROOT), "", f"class {module_name}(torch.nn.Module):",
                  "    def __init__(self):", "        super().__init__()"]  # fmt: skip
-        plain = {"Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "ReLU"}
+        plain = {"Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}
+        saved: list[str] = []
         for name, module in self.named_children():
             if type(module).__name__ in plain:
-                lines.append(f"        self.{name} = {module!r}")
+                lines.append(f"        setattr(self, {name!r}, {module!r})")
                 continue
             file = folder / f"{name}.pt"
             save(module, file)
-            lines.append(f"        self.{name} = torch.load(r'{file}', weights_only=False) # {module!r}".split("\n")[0])
-        for kind, entries in (("buffer", self._buffers), ("parameter", self._parameters)):
-            for name, t in entries.items():
-                if t is not None:
-                    made = f"torch.empty({list(t.shape)}, dtype={t.dtype})"
-                    made = made if kind == "buffer" else f"torch.nn.Parameter({made})"
-                    lines.append(f"        self.register_{kind}('{name}', {made})")
+            shown = repr(module).replace("\n", " ")
+            lines.append(f"        setattr(self, {name!r}, torch.load(r'{file}', weights_only=False)) # {shown}")
+            saved.append(name)
+        for name, t in self._buffers.items():
+            if t is not None:
+                lines.append(f"        self.register_buffer({name!r}, torch.empty({list(t.shape)}, dtype={t.dtype}))")
+        for name, t in self._parameters.items():
+            if t is not None:
+                made = f"torch.nn.Parameter(torch.empty({list(t.shape)}, dtype={t.dtype}))"
+                lines.append(f"        setattr(self, {name!r}, {made})")
         lines.append(f"        self.load_state_dict(torch.load(r'{folder}/state_dict.pt'))")
         lines.append("\n".join(["    " + line for line in self.code.strip("\n").split("\n")]))
         (folder / "module.py").write_text("\n".join(lines) + "\n")
-        (folder / "__init__.py").write_text(f"from .module import {module_name}\n")
+        (folder / "__init__.py").write_text("from .module import *\n")
+        if saved:
+            warn(
+                "Was not able to save the following children modules as reprs -saved as pickled files instead: "
+                f"{saved}"
+            )
+
 
     # ---- hooks and text
 
@@ -347,16 +360,23 @@ class GraphModule(Module):
         finally:
             self._unregister_replace_node_hook(f)
 
-    def print_readable(self, print_output: bool = True, **_: Any) -> str:
-        """The module as code."""
-        name = type(self).__name__
-        body = "\n".join(["    " + line if line else line for line in self._code.strip("\n").split("\n")])
-        text = f"class {name}(torch.nn.Module):\n{body}\n"
-        inside = [m.print_readable(print_output=False) for m in self.children() if isinstance(m, GraphModule)]
-        text += "".join([f"\n    {line}" if line else "\n" for part in inside for line in part.split("\n")])
+    def print_readable(
+        self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
+        colored: bool = False, *, fast_sympy_print: bool = False, expanded_def: bool = False,
+        additional_meta: list[str] | None = None,
+    ) -> str:  # fmt: skip
+        """The module as code, with what is known of its values."""
+        text = self._readable(type(self).__name__, include_stride=include_stride, include_device=include_device)
         if print_output:
             print(text)
         return text
+
+    def _readable(self, name: str, **wanted: Any) -> str:
+        code = self._graph.python_code("self", verbose=True, **wanted).src
+        lines = textwrap.indent(code.strip(), "    ").split("\n")
+        text = "\n".join([f"class {name}(torch.nn.Module):", *[line.rstrip() for line in lines], ""])
+        parts = [m._readable(at, **wanted) for at, m in self.named_children() if isinstance(m, GraphModule)]
+        return text + "".join([f"\n{textwrap.indent(part, '    ')}" for part in parts])
 
     def __str__(self) -> str:
         shown = super().__str__()

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._ops import OpOverload, OpOverloadPacket
+from ..checks import _assert_async
 from ..core.machine import Tensor, functions
 from ..core.values.device import device
 from ..core.values.dtype import dtype
 from ..nn import functional
+from ..queries import _assert
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -25,7 +27,14 @@ __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "ma
 Argument = Any
 Target = Callable[..., Any] | str
 _legal_ops = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
-_side_effectful_functions: set[Any] = set()
+_side_effectful_functions: set[Any] = {operator.setitem, _assert, _assert_async}
+# Functions that draw random numbers; as operations they are `aten` overloads, besides those of dropout.
+_DRAWING = frozenset((
+    "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm",
+))  # fmt: skip
+_DROPPING = frozenset(("alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "native_dropout"))
+_CHECKING = frozenset(("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range"))
 _ROOT = __package__.partition(".")[0]
 
 
@@ -45,6 +54,9 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     if isinstance(func, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{func}"
     home = getattr(func, "__module__", None) or "torch"
+    theme, _, own = name.partition("_")
+    if theme in ("fft", "linalg", "special") and getattr(sys.modules[f"{_ROOT}.{theme}"], own, None) is func:
+        return f"torch._C._{theme}.{name}"
     if functions.get(name) is func and home.partition(".")[0] in (_ROOT, "torch"):
         return f"torch.functional.{name}" if home.endswith(".functional") else f"torch.{name}"
     if vars(sys.modules[_ROOT]).get(name) is func:
@@ -230,7 +242,7 @@ class Node:
     def insert_arg(self, idx: int, arg: Any) -> None:
         """Put an argument before the one at a place."""
         if not 0 <= idx <= len(self.args):
-            raise AssertionError("insert_args index must be between 0 and len(self.args)")
+            raise AssertionError(f"insert_args index must be between 0 and len(self.args), got {idx}")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
@@ -282,8 +294,13 @@ class Node:
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
-            writes = isinstance(self.target, OpOverload) and self.target._schema.is_mutable
-            return self.target in _side_effectful_functions or writes or self.target in _INPLACE
+            if isinstance(self.target, OpOverload):
+                name = self.target._opname
+                drawn = impure_random and (name in _DRAWING or name in _DROPPING)
+                return drawn or name in _CHECKING or self.target._schema.is_mutable
+            name = getattr(self.target, "__name__", "")
+            drawn = name in _DRAWING and functions.get(name) is self.target
+            return drawn or self.target in _side_effectful_functions
         if self.op == "call_module":
             module = self.graph.owning_module.get_submodule(self.target)
             return getattr(module, "_is_impure", False)
@@ -323,13 +340,6 @@ class Node:
         except (TypeError, ValueError):
             return None
         return (), dict(bound.arguments)
-
-
-_INPLACE = frozenset((
-    operator.iadd, operator.iand, operator.ifloordiv, operator.ilshift, operator.imod, operator.imul,
-    operator.imatmul, operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
-    operator.setitem,
-))  # fmt: skip
 
 
 def nodes_in(value: Any) -> Iterator[Node]:

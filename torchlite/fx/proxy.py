@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..core.machine import Tensor
 from .codegen import magic_methods, reflectable
 from .graph import Graph
-from .node import Node, _get_qualified_name, base_types, has_side_effect, map_aggregate
+from .node import Node, _get_qualified_name, base_types, has_side_effect, map_aggregate, nodes_in
 
 __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase"]
 
@@ -70,8 +70,8 @@ class TracerBase:
         if isinstance(a, list):
             return [self.create_arg(part) for part in a]
         if isinstance(a, dict):
-            for key in a:
-                if isinstance(self.create_arg(key), Node):
+            for key in map(self.create_arg, a):
+                if any(nodes_in(key)):
                     raise RuntimeError(
                         f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {key}"
                     )

@@ -77,7 +77,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         for t in made:
             found = self.nodes.get(id(t))
             if found is not None and isinstance(found[1], _Item):
-                self.track(t, self.graph.call_function(getitem, (found[1].node, found[1].at)))
+                node = self.graph.call_function(getitem, (found[1].node, found[1].at))
+                node.meta["val"] = t
+                self.track(t, node)
         return made
 
 

@@ -125,7 +125,7 @@ def _sorted(parts: dict[str, Partition], home: dict[Node, str]) -> list[Partitio
     while needs:
         ready = [name for name, wanted in needs.items() if not wanted]
         if not ready:
-            raise AssertionError("cycle exists between partitions!")
+            raise RuntimeError("cycle exists between partitions!")
         found.append(parts[ready[0]])
         needs.pop(ready[0])
         for wanted in needs.values():

@@ -1,0 +1,1 @@
+"""Programs of `torch.fx`, by theme."""
