@@ -46,6 +46,10 @@ torch.frobenius_norm(torch.ones(3, 3), (0,), out=torch.ones(3).double())
 torch.frobenius_norm(torch.ones(3, 3), (0,), out=torch.ones(3).long())
 torch.nuclear_norm(torch.ones(3, 3), out=torch.ones(()).double())
 torch.nuclear_norm(torch.ones(3, 3), (0, 1), out=torch.ones(()).half())
+[*torch.cummax(torch.tensor(1j), 0)]
+torch.cummin(torch.tensor([1j]), 0)
+[*torch.mode(torch.tensor(1j))]
+torch.mode(torch.tensor([1j]))
 """
 
 
@@ -105,5 +109,44 @@ def test_outs_with_bits_are_resized_twice(call, bits):
         out = eval(f"torch.{bits}", {"torch": torch})
         eval(f"torch.{call}, out=out)", {"torch": torch, "out": out})
         tell(out.shape, out.is_neg(), out.is_conj())
+
+    program()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "scatter(x, 0, i, x, out=x)", "scatter(torch.ones(3, 3), 0, i, x, out=x)", "scatter(x, 0, i, 1.0, out=x)",
+        "scatter(x, 0, i, x, reduce='add', out=x)", "scatter_add(torch.ones(3, 3), 0, i, x, out=x)",
+        "scatter_reduce(torch.ones(3, 3), 0, i, x, 'prod', out=x)", "index_add(x[:], 0, i[0], x + 1, out=x)",
+        "index_add(x, 0, i[0], x, out=x)", "index_copy(x, 0, i[0], x, out=x)", "index_copy(x, 0, i[0], x + 1, out=x)",
+        "index_reduce(x, 0, i[0], x, 'prod', out=x)", "index_add(x[1:], 0, i[0], x + 1, out=x[:-1])",
+        "gather(x, 0, i, out=x)", "take_along_dim(x, i, 0, out=x)", "take_along_dim(x, i, out=x)",
+        "take_along_dim(x, i, 0, out=x.double())", "take_along_dim(x, i, 0, out=torch.ones(0))",
+    ],
+)  # fmt: skip
+def test_places_are_written_from_other_memory(call):
+    @same_story
+    def program(torch, tell):
+        warnings.simplefilter("ignore")
+        x, i = torch.arange(9.0).reshape(3, 3), torch.tensor([[1, 0, 2]])
+        tell(eval(f"torch.{call}", {"torch": torch, "x": x, "i": i}), x)
+
+    program()
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_entropies_of_odds_have_the_dtype_of_the_target(dtype, target):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([0.5, -1.0], dtype=getattr(torch, dtype), requires_grad=True)
+        t = torch.tensor([0.0, 1.0], dtype=getattr(torch, target))
+        for reduction in ("none", "mean"):
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(
+                x, t, pos_weight=torch.ones(2).double(), reduction=reduction
+            )
+            loss.sum().backward()
+            tell(loss.dtype, x.grad.dtype)
 
     program()

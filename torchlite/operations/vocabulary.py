@@ -13,7 +13,8 @@ REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
 ORDERED = REAL | {dt.bool_}
 INTEGRAL = dt.INTEGERS | {dt.bool_}
 INEXACT = dt.FLOATS | dt.COMPLEXES
-ALL = frozenset(dt.DTYPES)  # those of 8 bits too
+ALL = frozenset(dt.DTYPES)  # those of 8 bits and the wide unsigned ones too
+COMMON = ALL - dt.EIGHT_BITS
 
 TENSORS = "Tensor self, Tensor other"
 TENSOR_FIRST = "Tensor self, Operand other"

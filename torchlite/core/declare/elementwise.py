@@ -152,7 +152,7 @@ class Elementwise(Op):
             return self.name not in lacking.get(d, ())
         if self.dtypes is not None:
             return d in self.dtypes
-        return d not in dt.EIGHT_BITS  # float8 is computed in where that is said
+        return d not in RARE  # which are computed in where that is said
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import planned
-from ..machine.rare import RARE, rare_arguments
+from ..machine.rare import RARE, rare_arguments, refuse_rare
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
 from ..state import Mode, State, local
@@ -136,7 +136,9 @@ class Op(PublicForms):
         """The kernel's arguments, and the result dtype when it is known beforehand."""
         for value in values:
             if value.__class__ is Tensor and value.dtype in RARE:
-                return rare_arguments(self.name, value.dtype, values, backend)
+                refuse_rare(self.name, value.dtype, values)
+                if value.dtype not in dt.UNSIGNED:  # which are promoted and computed in as others are
+                    return rare_arguments(self.name, value.dtype, values, backend)
         if self.promote and not alike([values[i] for i in self.promote], backend):
             common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
             values = list(values)

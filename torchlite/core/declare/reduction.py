@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine import LEADING, Tensor, TensorBase, array_of, into
-from ..machine.rare import refuse_rare
+from ..machine.rare import is_idle, refuse_rare
 from ..state import is_watched, local
 from ..values import Array, Backend, contiguous_strides, dt, errors
 from .declaration import Rule
@@ -78,9 +78,10 @@ class Along(Op):
         ndim = t.array.ndim
         place = self.place(values, ndim)
         error = None if self.refuse is None else self.refuse(asked or d)
-        if error is not None and (t.array.size or not isinstance(error, NotImplementedError)):
+        busy = t.array.size and not is_idle(self.name, values)
+        if error is not None and (busy or not isinstance(error, NotImplementedError)):
             raise error
-        if t.array.size:  # without elements, no kernel runs, nor is one missing
+        if busy:  # where no kernel runs, none is missing
             refuse_rare(self.name, asked or d, values)
         if asked is not None:
             d = asked

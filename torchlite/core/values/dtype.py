@@ -135,7 +135,8 @@ _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _COMPLEX_OF = {float16: complex32, complex32: complex32, float64: complex128, complex128: complex128}
 _BY_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES}
 
-INTEGERS = frozenset(d for d in DTYPES if d.category == INT)
+UNSIGNED = frozenset((uint16, uint32, uint64))  # which few ops have kernels for
+INTEGERS = frozenset(d for d in DTYPES if d.category == INT) - UNSIGNED
 FLOATS = frozenset((float16, bfloat16, float32, float64))
 HALVES = frozenset((float16, bfloat16))
 EIGHT_BITS = frozenset((float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu))

@@ -89,7 +89,7 @@ def randperm(n: int, dtype: np.dtype) -> None:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     d = dt.of_numpy(dtype)
-    if d in dt.INTEGERS and n - 1 > np.iinfo(dtype).max:
+    if d.category == dt.INT and n - 1 > np.iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
     if d is dt.float16 and n > 2**11 + 1:
         raise RuntimeError("n cannot be greater than 2049 for Half type.")
@@ -243,7 +243,7 @@ def _largest(dtype: np.dtype) -> float | int:
     d = dt.of_numpy(dtype)
     if d is dt.bool_:
         return 1
-    if d in dt.INTEGERS:
+    if d.category == dt.INT:
         return int(np.iinfo(dtype).max)
     return _LARGEST_FLOAT[dtype]
 

@@ -11,6 +11,7 @@ from ...core.declare import Elementwise, Op, contiguous, describe, publish, publ
 from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
+    Backend,
     Namespace,
     broadcast_shapes,
     cannot_cast,
@@ -332,6 +333,10 @@ def _as_target(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     return target.backend.real.ordered(outputs, dense_strides(target.array.shape, target.stride()))
 
 
+def _as_dtype_of_target(op: Any, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    return Elementwise.prepare(op, values, backend)[0], values[1].dtype
+
+
 def _check_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
@@ -360,7 +365,7 @@ bce_with_logits = pairwise(
     _logits_bend,
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
-    label="log_sigmoid_cpu", check=_check_logits, arranged=_as_target, as_self=True,
+    label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=_as_target, as_self=True,
     non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...backends.base import get_backend
 from ...core.machine import Tensor, TensorBase, fitting_array, wrap
+from ...core.machine.rare import RARE
 from ...core.state import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Backend
@@ -261,7 +262,7 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     if d is None:
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
         d = dt.int64 if whole else dt.get_default_dtype()
-    if d is dt.bool_ or d.is_complex or d in dt.EIGHT_BITS:
+    if d is dt.bool_ or d.is_complex or d in RARE:
         raise not_implemented_for("arange_cpu", d)
     _check_range(start, end, step)
     if d is dt.int64:
@@ -342,7 +343,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
     elif complex_ and not d.is_complex:
         inferred = dt.default_complex().cname
         raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
-    elif d in (dt.bool_, dt.complex32, *dt.EIGHT_BITS) and steps > 1:
+    elif (d is dt.bool_ or d in RARE) and steps > 1:
         raise not_implemented_for(f"{name}_cpu", d)
     start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
     return start, end, d
@@ -394,7 +395,7 @@ def eye(n: int, m: int | None, d: Any, backend: Backend) -> Tensor:
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     d = d or dt.get_default_dtype()
-    if d is dt.complex32:
+    if d in RARE - dt.EIGHT_BITS:
         raise not_implemented_for("eye", d)
     return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import describe, publish, published
-from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
+from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase, check_apart, into
+from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
 from ...core.values.determinism import determinism
@@ -71,7 +73,14 @@ gather = Picking(
 publish(gather)
 
 
-@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", by_form=True)
+def _into_along(out: Any, take: Any, values: Sequence[Any], name: str) -> Any:
+    """The `out=` form: as that of `gather`, which computes it."""
+    check_out_dtype(name, values[0].dtype, out.dtype, exact=True)
+    check_apart(out, values[0], whole=True)
+    return into(out, take, values, name)
+
+
+@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", into=_into_along, by_form=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
     if indices.dtype is not dt.int64:

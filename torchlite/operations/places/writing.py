@@ -26,7 +26,10 @@ def not_boolean(mask: Tensor) -> RuntimeError:
 
 
 class Picking(Op):
-    """An op by indices: its `out=` is of the result's dtype, and its memory is not read from."""
+    """An op by indices: its `out=` is of the result's dtype, and its memory is not read from.
+
+    What is written into the first operand may be written into its very elements.
+    """
 
     gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
     over: str | None = None  # an operand that is read before its memory is written to
@@ -37,11 +40,11 @@ class Picking(Op):
         wanted = self.gives or values[0].dtype
         check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
         check_no_overlap(out)
-        over = None if self.over is None else values[self.signature.by_name[self.over]]
-        for value in values:
+        over = None if self.over is None else self.signature.by_name[self.over]
+        for at, value in enumerate(values):
             for other in tensors_in(value):
-                if other is not out or not (isinstance(self, Writing) or other is over):
-                    check_apart(out, other, whole=True)
+                if other is not out or at != over:
+                    check_apart(out, other, whole=at > 0 or not isinstance(self, Writing))
         return super().into(out, values)
 
 

@@ -27,6 +27,7 @@ from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_
 from ...kernels.remainders import divided
 from ..vocabulary import (
     ALL,
+    COMMON,
     INEXACT,
     REAL,
     TENSOR_FIRST,
@@ -273,7 +274,7 @@ publish(
 multiply_by, divide_by, add_number = [
     Binary(
         f"{name}.Scalar", kernel, {"self": vjp, "other": None}, schema="Tensor self, Operand other", result=result,
-        node=f"{name.capitalize()}Backward1", by_value=("other",),
+        node=f"{name.capitalize()}Backward1", by_value=("other",), dtypes=COMMON if name == "mul" else None,
     )
     for name, kernel, vjp, result in (
         ("mul", "multiply", lambda g, other: g * other, "same"),

@@ -12,7 +12,7 @@ from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
 from ..making.host_data import from_numpy
-from ..vocabulary import ALL, INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
+from ..vocabulary import ALL, COMMON, INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
 # ---- comparisons
 
@@ -56,7 +56,7 @@ def _comparable(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan
 
 isclose = Elementwise(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
-    _isclose, check=_comparable, result="bool",
+    _isclose, check=_comparable, result="bool", dtypes=COMMON,
 )  # fmt: skip
 publish(isclose)
 
@@ -169,7 +169,7 @@ _OF_EIGHT_BITS = {
     "isfinite": {dt.float8_e5m2, dt.float8_e8m0fnu}, "isinf": {dt.float8_e5m2}, "isnan": ALL, "isreal": ALL,
 }  # fmt: skip
 for _name, _test in _TESTS.items():
-    _words: dict[str, Any] = {"dtypes": (ALL - dt.EIGHT_BITS) | _OF_EIGHT_BITS.get(_name, set())}
+    _words: dict[str, Any] = {"dtypes": COMMON | _OF_EIGHT_BITS.get(_name, set())}
     if _name == "isfinite":
         _words |= {"direct": (), "check": _ask_history, "finish": _as_of_parts}
     if _name in _REFUSALS:
@@ -199,7 +199,7 @@ publish(Unary("logical_not", _logical("logical_not"), result="bool", converts=Tr
 
 for _name in ("and", "or", "xor"):
     publish(
-        Binary(f"bitwise_{_name}", f"bitwise_{_name}", dtypes=INTEGRAL),
+        Binary(f"bitwise_{_name}", f"bitwise_{_name}", dtypes=INTEGRAL | dt.UNSIGNED),
         inplace=True, operators=f"{_name} r{_name}", operators_in_place=f"i{_name}",
     )
 
@@ -230,7 +230,7 @@ publish(invert, inplace=True)
 
 
 def _invert(self: Tensor) -> Tensor:
-    if self.dtype not in INTEGRAL:
+    if self.dtype.category >= dt.FLOAT:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return self.bitwise_not()
 

@@ -13,6 +13,7 @@ from ...core.values import Array, Backend, Namespace, contiguous_format, dt
 from ...core.values.errors import tell_of_half_complex
 from ..making.copy import clone
 from ..shapes.slicing import select
+from ..vocabulary import COMMON
 from .selection import where
 
 _PARTS = frozenset((dt.float16, dt.float32, dt.float64))  # what complex numbers are made of
@@ -108,8 +109,8 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 # ---- conjugates
 
-conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
-in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), node="ConjPhysicalBackward1")
+conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON)
+in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1")
 publish(in_place, function=False, method=False, inplace=True)
 publish_python(
     "conj_physical(Tensor self)",

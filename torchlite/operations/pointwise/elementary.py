@@ -9,7 +9,7 @@ from typing import Any
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Namespace, dt, not_implemented_for, strided, warn_once
-from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
+from ..vocabulary import INEXACT, REAL, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
 
@@ -193,7 +193,7 @@ def _whole(kernel: str) -> Callable[[Any, Any], Any]:
 for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
     publish(
         Unary(
-            _name, _whole(_name), zero_gradient, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
+            _name, _whole(_name), zero_gradient, dtypes=REAL | dt.UNSIGNED, label=f"{_name}_vml_cpu",
             refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
         ),
         names=(_name, *_aliases), inplace=True,
@@ -208,7 +208,7 @@ def _round(xp: Namespace, x: Array, decimals: int) -> Any:
     return xp.rint(x * power) / power if decimals > 0 else xp.rint(x / power) * power
 
 
-round_ = Unary("round", _whole("rint"), zero_gradient, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
+round_ = Unary("round", _whole("rint"), zero_gradient, dtypes=REAL | dt.UNSIGNED, label="round_vml_cpu")
 
 
 def _check_decimals(self: Tensor, decimals: int) -> None:

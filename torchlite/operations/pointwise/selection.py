@@ -26,7 +26,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn_once
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
-from ..vocabulary import ALL, ORDERED, REAL, TENSORS, no_complex
+from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
 
 # ---- where
 
@@ -390,6 +390,7 @@ nan_to_num = Elementwise(
     _nan_to_num,
     {"self": lambda g, self: g.masked_fill(self.isfinite().logical_not(), 0)},
     complex_gradients=False,
+    dtypes=COMMON,
     arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy
 )
 publish(nan_to_num, inplace=True)

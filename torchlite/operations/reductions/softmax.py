@@ -10,7 +10,7 @@ from ...core.values import Array, Backend, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
 from ..gradient_kernels import by_kernel
 
-NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES, *dt.EIGHT_BITS)
+NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.UNSIGNED, *dt.COMPLEXES, *dt.EIGHT_BITS)
 
 
 def _shifted(xp: Namespace, array: Array, axis: int) -> Any:

@@ -242,7 +242,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     t = input if input.dim() == 2 else input.reshape((1, -1))
     count = t.shape[1]
     if fweights is not None:
-        _check_weights("fweights", fweights, count, dt.INTEGERS, "integral")
+        _check_weights("fweights", fweights, count, dt.INTEGERS | dt.UNSIGNED, "integral")
     if aweights is not None:
         _check_weights("aweights", aweights, count, dt.FLOATS, "floating point")
     if aweights is None:

@@ -1,9 +1,10 @@
-"""Which ops take complex32 and types of 8 bits, as PyTorch's kernels do, and what errors call their kernels."""
+"""Which ops take complex32, floats of 8 bits and wide unsigned integers, as in PyTorch, and their kernels' names."""
 
 from __future__ import annotations
 
 from ...core.declare import Elementwise
 from ...core.declare.reduction import Along
+from ...core.machine import TensorBase
 from ...core.machine.rare import computed_wide, idle, kernel_names, lacking
 from ...core.machine.registry import registry
 from ...core.values import dt
@@ -75,6 +76,16 @@ _NOT_OF_EIGHT_BITS = {
     "triu": "triu",
     "xor_sum_cpu": "hash_tensor",
 }
+# The ops that are not elementwise and take no unsigned integers wider than 8 bits.
+_NOT_UNSIGNED = """
+    _linear _linear.bias _trilinear addbmm addmm addmv addr amax amin aminmax argmax argmin argwhere baddbmm
+    bincount bmm count_nonzero cummax cummin dot flip gather hash_tensor index_add index_copy index_fill.int_Scalar
+    index_fill.int_Tensor isin linalg_cross masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select max
+    max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero nonzero_static put
+    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d rot90
+    scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two take trace tril
+    triu vdot
+"""
 
 
 def _listed(table: dict[str, str]) -> dict[str, str]:
@@ -91,14 +102,19 @@ lacking[dt.complex32] = frozenset(_families.keys() | _others) - {*_TAKE_HALF_COM
 lacking[dt.float8_e8m0fnu] = frozenset(kernel_names) - {*_TAKE_EIGHT_BITS.split()}
 _signed = lacking[dt.float8_e8m0fnu] - {*_TAKE_SIGNED_EIGHT_BITS.split()}
 lacking.update(dict.fromkeys(dt.EIGHT_BITS - {dt.float8_e8m0fnu}, _signed))
+kernel_names |= {"bincount": "bincount_cpu", "masked_select": "masked_select", "rot90": "flip_cpu"}
+kernel_names["nonzero_static"] = "nonzero_count_cpu"
+lacking.update(dict.fromkeys(dt.UNSIGNED, frozenset(_NOT_UNSIGNED.split())))
 # What moves no elements, or only rows of them, needs no kernel.
 idle.update(dict.fromkeys(("gather", "scatter.src", "scatter.value"), lambda self, dim, index, *_: not index.numel()))
 idle.update(dict.fromkeys(("put", "take"), lambda self, index, *_: not index.numel()))
-idle.update(dict.fromkeys(("cumprod", "cumsum"), lambda self, *_: not self.dim()))
+idle.update(dict.fromkeys(("cummax", "cummin", "cumprod", "cumsum", "mode"), lambda self, *_: not self.dim()))
 idle.update(dict.fromkeys(("channel_shuffle", "pixel_shuffle"), lambda self, _: not self.numel()))
 idle.update(dict.fromkeys(("_linear", "bmm", "mm", "mv"), lambda a, b: not a.numel() or not b.numel()))
 idle["_linear.bias"] = lambda a, b, _: not a.numel() or not b.numel()
 idle.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), lambda _, a, b, *more: not a.numel() or not b.numel()))
+idle["isin"] = lambda elements, test_elements, *_: not isinstance(test_elements, TensorBase)
+idle["rot90"] = lambda self, k, dims: k % 4 == 0
 idle["count_nonzero"] = lambda self, dim: dim is not None  # which is counted by the overload of several
 idle["flip"] = lambda self, dims: not any(self.shape[d] > 1 for d in dims if self.dim() - 1 in (d, d + self.dim()))
 computed_wide.update(("_linear", "_linear.bias", "addmm", "addmv", "baddbmm", "bmm", "mm", "mv"))
