@@ -187,6 +187,49 @@ def test_twins(name: str) -> None:
                 assert outcome(call, forms) == outcome(call.general, forms), forms
 
 
+OUTS: dict[str, Callable[[torchlite.Tensor], torchlite.Tensor]] = {
+    "fitting": torchlite.zeros_like,
+    "itself": lambda t: t,
+    "shifted": lambda t: t.as_strided(t.shape, t.stride(), max(0, t.storage_offset() - 1)),
+    "truths": lambda t: torchlite.zeros_like(t, dtype=torchlite.bool),
+    "precise": lambda t: torchlite.zeros_like(t, dtype=torchlite.float64),
+    "another shape": lambda t: torchlite.zeros(0, dtype=t.dtype),
+    "a leaf": lambda t: torchlite.zeros(t.shape, requires_grad=True),
+    "a view": lambda t: torchlite.zeros((2, *t.shape), dtype=t.dtype)[1],
+    "turned": lambda t: torchlite.zeros((3, 2), dtype=t.dtype).t(),
+    "expanded": lambda t: torchlite.zeros((), dtype=t.dtype).expand(t.shape),
+    "of a subclass": lambda t: torchlite.zeros_like(t).as_subclass(Tagged),
+}
+
+
+@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call.operands and "." not in name])
+@pytest.mark.filterwarnings("ignore")
+def test_twins_that_write_to_a_tensor(name: str) -> None:
+    """`out=` of every kind, also beside operands that require grad, or whose memory it shares."""
+    call = CALLS[name]
+    forms = [((2, 3), torchlite.float32, "view", "none"), ((), torchlite.float32, "fresh", "none")]
+    forms += [((2, 3), torchlite.int64, "fresh", "none"), ((2, 3), torchlite.float32, "fresh", "leaf")]
+    for form, kind in itertools.product(forms, OUTS):
+        for other in [()] if call.operands == 1 else [(2,), (form,), (((3,), form[1], "fresh", "none"),)]:
+            seen = []
+            for f in (call, call.general):
+                first = made(*form)
+                out = OUTS[kind](first)
+                with torchlite.set_grad_enabled(kind != "a leaf"):
+                    seen.append(outcome(lambda *args, f=f, out=out: (f(*args, out=out), out), [first, *other]))
+            assert seen[0] == seen[1], (form, kind)
+
+
+def test_large_results_go_where_they_are_wanted() -> None:
+    x, y, out = torchlite.randn(300, 301), torchlite.randn(300, 301), torchlite.empty(300, 301)
+    at = out.data_ptr()
+    for call in (torchlite.exp, torchlite.sigmoid, torchlite.sqrt, torchlite.erf, torchlite.tanh):
+        assert call(x, out=out) is out and out.data_ptr() == at
+        np.testing.assert_array_equal(out.numpy(), call(x).numpy())
+    assert torchlite.add(x, y[0], out=out) is out and torchlite.equal(out, x + y[0]) and out._version == 6
+    assert torchlite.mul(x, y, out=x) is x and not torchlite.equal(x, out)
+
+
 def test_products_with_spread_gradients() -> None:
     threads = torchlite.get_num_threads()
     try:

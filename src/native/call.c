@@ -60,6 +60,46 @@ static inline PyObject *recorded(PyObject *result, int failed)
     return result;
 }
 
+// ---- where results go
+
+// Whether two plain arrays have memory in common, which tensors may have without a common counter.
+static int meet(PyArrayObject *x, PyArrayObject *y)
+{
+    const char *one = PyArray_BYTES(x), *other = PyArray_BYTES(y);
+    return one < other + PyArray_NBYTES(y) && other < one + PyArray_NBYTES(x);
+}
+
+// Whether a tensor's memory may be written to, with nothing recorded.
+static inline int is_writable(Tensor *t, Mode *mode)
+{
+    return counts_plainly(t) && PyArray_ISWRITEABLE((PyArrayObject *)t->array) &&
+           (mode->grad != Py_True || t->edge == Py_None);
+}
+
+// The tensor given as `out=`, where that is all that is given by name and nothing is recorded; NULL: not for C.
+static Tensor *given_out(PyObject *kwnames, PyObject *value, Mode *mode)
+{
+    if (PyTuple_GET_SIZE(kwnames) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out"))
+        return NULL;
+    Tensor *out = host_tensor(value);
+    return out != NULL && is_writable(out, mode) ? out : NULL;
+}
+
+// Whether results may go to `out` while an operand is read: it is elsewhere, or each number is where its result goes.
+static int goes_beside(Tensor *out, Tensor *operand, Mode *mode)
+{
+    PyArrayObject *to = (PyArrayObject *)out->array, *from = (PyArrayObject *)operand->array;
+    const int same = PyArray_DATA(to) == PyArray_DATA(from) && out->dtype == operand->dtype && same_shape(to, from);
+    return (same || !meet(to, from)) && (mode->grad != Py_True || operand->edge == Py_None);
+}
+
+// Whether `out` is such as the results are.
+static int takes(Tensor *out, int slot, int ndim, const npy_intp *dims)
+{
+    PyArrayObject *to = (PyArrayObject *)out->array;
+    return slot_of(out->dtype) == slot && PyArray_NDIM(to) == ndim && PyArray_CompareLists(PyArray_DIMS(to), dims, ndim);
+}
+
 // ---- one operand
 
 // An array from a kernel that is no ufunc, run without NumPy's warnings; NULL, without an error, where it is not for C.
@@ -83,14 +123,28 @@ static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, P
 {
     Call *call = ((Function *)f)->own;
     Mode *mode;
-    Tensor *a;
+    Tensor *a, *out;
     const Loop *loop;
     PyArrayObject *made;
     int slot;
-    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL ||
-        (a = host_tensor(args[0])) == NULL)
+    if (PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL || (a = host_tensor(args[0])) == NULL)
         return decline(f, args, nargsf, kwnames);
-    if ((loop = loop_for(call, a)) != NULL) {
+    loop = loop_for(call, a);
+    if (kwnames != NULL) {
+        PyArrayObject *x = (PyArrayObject *)a->array, *to;
+        if (slot_of(a->dtype) < 0 || (out = given_out(kwnames, args[1], mode)) == NULL || !goes_beside(out, a, mode) ||
+            !takes(out, call->loops[slot_of(a->dtype)].result, PyArray_NDIM(x), PyArray_DIMS(x)))
+            return decline(f, args, nargsf, kwnames);
+        to = (PyArrayObject *)out->array;
+        if (loop == NULL && (call->bound >= 0 || meet(x, to) || !run_kernel_into(call->kernel, a->array, out->array)))
+            return decline(f, args, nargsf, kwnames);
+        if (count_write(out) < 0)
+            return NULL;
+        if (loop != NULL)
+            run_unary(loop, x, to);
+        return Py_NewRef(out);
+    }
+    if (loop != NULL) {
         slot = loop->result;
         if ((made = result_like(loop, (PyArrayObject *)a->array)) != NULL)
             run_unary(loop, (PyArrayObject *)a->array, made);
@@ -221,43 +275,61 @@ static PyObject *by_spread(Call *call, PyObject *const *args, Mode *mode)
     return result;
 }
 
+// Two operands, or one and a number, into `made`.
+static inline void run_pair(const Loop *loop, Tensor *a, Tensor *b, const Number *number, const Broadcast *form,
+                            PyArrayObject *made)
+{
+    if (b == NULL)
+        run_scalar(loop, (PyArrayObject *)a->array, number, made);
+    else
+        run_binary(loop, (PyArrayObject *)a->array, (PyArrayObject *)b->array, form, made);
+}
+
 static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
     Mode *mode;
-    Tensor *a, *b = NULL;
+    Tensor *a, *b = NULL, *out = NULL;
     const Loop *loop;
     PyArrayObject *made;
     Number number;
     Broadcast form;
     npy_intp dims[NPY_MAXDIMS];
     int ndim = -1;
-    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL)
+    if (PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
+        (kwnames != NULL && (out = given_out(kwnames, args[2], mode)) == NULL))
         return decline(f, args, nargsf, kwnames);
     if (call->bound < 0 && call->product)
-        return call_product(f, args, nargsf, mode);
-    PyArrayObject *x, *y = NULL;
+        return out == NULL ? call_product(f, args, nargsf, mode) : decline(f, args, nargsf, kwnames);
     if ((a = host_tensor(args[0])) == NULL && is_number(args[1]))
         a = spread_tensor(args[0]);
     const int fine = a != NULL && (loop = loop_for(call, a)) != NULL && second_operand(call, a, args[1], &b, &number);
     if (fine && b != NULL)
         ndim = go_together((PyArrayObject *)a->array, (PyArrayObject *)b->array, dims, &form);
     if (!fine || (b != NULL && ndim < 0)) {
-        PyObject *result = by_spread(call, args, mode);
+        PyObject *result = out == NULL ? by_spread(call, args, mode) : NULL;
         return result != NULL || PyErr_Occurred() ? result : decline(f, args, nargsf, kwnames);
     }
-    x = (PyArrayObject *)a->array;
-    if (b != NULL)
-        y = (PyArrayObject *)b->array;
-    made = b == NULL ? result_like(loop, x) : (PyArrayObject *)fresh(loop->result, ndim, dims);
+    PyArrayObject *x = (PyArrayObject *)a->array;
+    if (b == NULL) {
+        ndim = PyArray_NDIM(x);
+        memcpy(dims, PyArray_DIMS(x), ndim * sizeof *dims);
+    }
+    if (out != NULL) {
+        if (!is_plain(a->array) || !takes(out, loop->result, ndim, dims) || !goes_beside(out, a, mode) ||
+            (b != NULL && !goes_beside(out, b, mode)))
+            return decline(f, args, nargsf, kwnames);
+        if (count_write(out) < 0)
+            return NULL;
+        run_pair(loop, a, b, &number, &form, (PyArrayObject *)out->array);
+        return Py_NewRef(out);
+    }
+    made = (PyArrayObject *)fresh(loop->result, ndim, dims);
     if (made == NULL) {
         PyErr_Clear();
         return decline(f, args, nargsf, kwnames);
     }
-    if (b == NULL)
-        run_scalar(loop, x, &number, made);
-    else
-        run_binary(loop, x, y, &form, made);
+    run_pair(loop, a, b, &number, &form, made);
     PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
     if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True &&
         (has_history(a) || (b != NULL && has_history(b))))
@@ -267,13 +339,6 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
 
 // ---- in place
 
-// Whether two plain arrays have memory in common, which tensors may have without a common counter.
-static int meet(PyArrayObject *x, PyArrayObject *y)
-{
-    const char *one = PyArray_BYTES(x), *other = PyArray_BYTES(y);
-    return one < other + PyArray_NBYTES(y) && other < one + PyArray_NBYTES(x);
-}
-
 static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
@@ -282,17 +347,16 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
     const Loop *loop;
     Number number;
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
-        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL || !counts_plainly(a) ||
-        loop->result != slot_of(a->dtype) || !PyArray_ISWRITEABLE((PyArrayObject *)a->array) ||
-        (mode->grad == Py_True && a->edge != Py_None))
+        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL || !is_writable(a, mode) ||
+        loop->result != slot_of(a->dtype))
         return decline(f, args, nargsf, kwnames);
-    PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
+    PyArrayObject *x = (PyArrayObject *)a->array;
     Broadcast form;
     npy_intp dims[NPY_MAXDIMS];
     if (!second_operand(call, a, args[1], &b, &number))
         return decline(f, args, nargsf, kwnames);
     if (b != NULL) {
-        y = (PyArrayObject *)b->array;
+        PyArrayObject *y = (PyArrayObject *)b->array;
         if (go_together(x, y, dims, &form) != PyArray_NDIM(x) || memcmp(dims, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *dims) ||
             (b->counter != Py_None && b->counter == a->counter) || b == a || meet(x, y) ||
             (mode->grad == Py_True && b->edge != Py_None))
@@ -300,10 +364,7 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
     }
     if (count_write(a) < 0)
         return NULL;
-    if (b == NULL)
-        run_scalar(loop, x, &number, x);
-    else
-        run_binary(loop, x, y, &form, x);
+    run_pair(loop, a, b, &number, &form, x);
     return Py_NewRef(a);
 }
 
@@ -337,8 +398,7 @@ static PyObject *call_put(PyObject *f, PyObject *const *args, size_t nargsf, PyO
     Tensor *a, *b = NULL;
     Number number;
     if (kwnames != NULL || given != 2 - put->zeros || (mode = plain_mode()) == NULL || (a = host_tensor(args[0])) == NULL ||
-        !counts_plainly(a) || !PyArray_ISWRITEABLE((PyArrayObject *)a->array) ||
-        (mode->grad == Py_True && a->edge != Py_None))
+        !is_writable(a, mode))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array;
     const int slot = slot_of(a->dtype);

@@ -95,6 +95,7 @@ int prepare_arrays(void);
 int slot_of(PyObject *dtype);                            // -1: none
 PyObject *dtype_at(int slot);                            // borrowed
 void keep_positive(const float *g, const float *x, float *to, npy_intp n);  // kernels/pointwise.c
+int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out);  // kernels/kernel.c: whether it did, which Python's do not
 int find_loops(PyObject *kernel, Loop *loops);           // the inner loops of a ufunc for operands of one dtype
 PyObject *fresh(int slot, int ndim, const npy_intp *dims);
 PyObject *shape_of(PyArrayObject *array);                // its shape, as a tuple

@@ -18,16 +18,29 @@ typedef struct {
     PyObject *general;
 } Kernel;
 
+static PyObject *attempted(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *made = NULL;
+    for (const KernelDef *def = kernel->def; !made && def->name && !strcmp(def->name, kernel->def->name); def++) {
+        made = def->attempt(arguments, count);
+        if (PyErr_Occurred()) break;
+    }
+    return made;
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names)
 {
     Kernel *kernel = (Kernel *)self;
-    if (!names) {
-        for (const KernelDef *def = kernel->def; def->name && !strcmp(def->name, kernel->def->name); def++) {
-            PyObject *made = def->attempt(arguments, PyVectorcall_NARGS(flags));
-            if (made || PyErr_Occurred()) return made;
-        }
-    }
-    return PyObject_Vectorcall(kernel->general, arguments, flags, names);
+    PyObject *made = names ? NULL : attempted(kernel, arguments, PyVectorcall_NARGS(flags));
+    return made || PyErr_Occurred() ? made : PyObject_Vectorcall(kernel->general, arguments, flags, names);
+}
+
+static PyArrayObject *wanted;  // borrowed: where the kernel that runs may put its results, if they fit
+
+PyArrayObject *result_like(PyArrayObject *x)
+{
+    if (wanted && PyArray_TYPE(wanted) == PyArray_TYPE(x) && same_shape(wanted, x)) return (PyArrayObject *)Py_NewRef(wanted);
+    return (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_TYPE(x));
 }
 
 static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -91,6 +104,17 @@ static PyType_Spec kernel_spec = {
     "torchlite.core._native.Kernel", sizeof(Kernel), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, kernel_slots,
 };
+
+int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out)
+{
+    if (Py_TYPE(kernel)->tp_dealloc != kernel_dealloc) return 0;
+    wanted = (PyArrayObject *)out;
+    PyObject *made = attempted((Kernel *)kernel, &array, 1);
+    wanted = NULL;
+    PyErr_Clear();  // which the twin will raise again
+    Py_XDECREF(made);
+    return made == out;
+}
 
 static PyObject *use_isa(PyObject *module, PyObject *name)
 {

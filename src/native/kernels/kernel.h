@@ -20,6 +20,7 @@
 typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
 typedef struct { const char *name; Attempt attempt; } KernelDef;
 
+PyArrayObject *result_like(PyArrayObject *x);  // kernel.c: for the results of a pointwise kernel; `out=`, where that fits
 extern const Loops *loops;  // isa.c: those of the instruction set chosen
 int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);

@@ -69,7 +69,7 @@ static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes
     for (Py_ssize_t i = 0; i < count; i++)
         if (!suits(takes[i], a[i], type, &x, &g, &end)) return NULL;
     if (g && !same_shape(g, x)) return NULL;
-    PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
+    PyArrayObject *y = result_like(x);
     Pointwise work = {loop, PyArray_DATA(x), g ? PyArray_DATA(g) : NULL, p, y ? PyArray_DATA(y) : NULL, PyArray_SIZE(x),
                       PyArray_ITEMSIZE(x)};
     if (y) SHARED(chunk_share, work, (work.n + CHUNK - 1) / CHUNK, CHUNK);
