@@ -157,8 +157,8 @@ def layouts(array):
 UNARY = {
     "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
     "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
-    "log_sigmoid": (), "erf": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (), "sign": (),
-    "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
+    "log_sigmoid": (), "erf": (), "tanh": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (),
+    "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {
@@ -232,7 +232,7 @@ def test_doubles(isa, name, n):
 
 
 TRUTHS = {  # in double precision, right where numbers are small
-    "exp": np.exp, "expm1": np.expm1, "sin": np.sin, "cos": np.cos,
+    "exp": np.exp, "expm1": np.expm1, "tanh": np.tanh, "sin": np.sin, "cos": np.cos,
     "log": np.log, "log1p": np.log1p,
     "erf": lambda x: np.array([math.erf(v) for v in x]),
     "log_sigmoid": lambda x: np.where(x < 0, x, 0) - np.log1p(np.exp(-np.abs(x))),
@@ -250,6 +250,13 @@ def test_functions_are_right_to_the_last_digits(isa, name):
     truth = TRUTHS[name](x.astype(np.float64))
     made = Pair(name).kernel(x, *({"elu": (1, 1, 1)}.get(name, ())))
     assert (np.abs(made - truth) <= 5e-7 * np.abs(truth)).all()
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf", "expm1"])
+def test_functions_are_rounded_nearly_always_to_the_nearest(isa, name):
+    x = np.concatenate([np.linspace(-5, 5, 30001), np.geomspace(1e-30, 1, 2001)]).astype(np.float32)
+    truth = TRUTHS[name](x.astype(np.float64))
+    assert (np.abs(Pair(name).kernel(x) - truth) <= 0.65 * np.spacing(np.abs(truth).astype(np.float32))).all()
 
 
 def test_exponentials_are_right_to_the_last_denormal(isa):

@@ -41,6 +41,7 @@
     X(erf, "erf", "x", erf_of(x)) \
     W(wide_erf, "erf", "x", wide_erf_of(x)) \
     X(exp, "exp", "x", exp_of(x)) \
+    X(tanh, "tanh", "x", tanh_of(x)) \
     X(expm1, "expm1", "x", expm1_of(x)) \
     X(log, "log", "x", log_of(x)) \
     X(log1p, "log1p", "x", log1p_of(x)) \
