@@ -46,9 +46,9 @@ def to_coo(t: Tensor, sparse: int | None) -> Tensor:
         return _dense_as_coo(t, sparse)
     own = t.array.sparse_dim if is_coo(t) else 2
     if sparse not in (None, own):
+        name, known = ("to_sparse", "self.sparse_dim()") if is_coo(t) else ("sparse_compressed_to_sparse", 2)
         raise RuntimeError(
-            f"to_sparse: conversion from {layout_name(t)} to Sparse with sparse_dim argument !=self.sparse_dim() is "
-            "not supported"
+            f"{name}: conversion from {layout_name(t)} to Sparse with sparse_dim argument !={known} is not supported"
         )
     return t if is_coo(t) else as_coo(t)
 
@@ -181,7 +181,8 @@ def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
     return to_dense_op.apply(self, dtype, masked_grad)
 
 
-publish_python(to_dense_op.signature.text, to_dense, function=False)
+for _name in ("to_dense", "_to_dense"):
+    publish_python(to_dense_op.signature.text.replace("to_dense", _name), to_dense, function=False)
 
 
 to_sparse_dim = OfTensors(
@@ -225,6 +226,7 @@ def _to_dims(self: Tensor, sparse: int) -> Tensor:
     return to_coo(self, sparse) if is_coo(self) else to_sparse_dim.apply(self, sparse)
 
 
+publish(to_sparse_dim, to_sparse_any, function=False)
 publish(
     Composite("to_sparse.sparse_dim(Tensor self, int sparse_dim)", _to_dims),
     Composite(
@@ -255,6 +257,7 @@ def _publish_to(laid: layout, blocks: str) -> None:
         return op.apply(self, *((block,) if blocks else ()), more[-1])
 
     call.__doc__ = f"A copy of layout `{laid}`."
+    publish(op, function=False)
     publish_python(op.signature.text.removeprefix("_"), call, function=False)
 
 

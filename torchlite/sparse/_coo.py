@@ -144,7 +144,7 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
 
 
 coalesce_op = OfTensors(
-    "_coalesce(Tensor self)", lambda self: like(self, coalesced(self.array)), {"self": lambda g: g},
+    "_coalesce(Tensor self)", lambda self: like(self, coalesced(_own("_coalesce", self))), {"self": lambda g: g},
     node="CoalesceBackward0", linear=True,
 )  # fmt: skip
 publish(coalesce_op, method=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any, NoReturn
 
-from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like, short_name
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, dt, not_implemented_for
 from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import sparse_csr
+from ..core.values.layout import preserve_format, sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
@@ -125,6 +125,11 @@ def _alias(t: Tensor) -> Tensor:
 
 @rule("_to_copy")
 def _converted(t: Tensor, d: Any, format_: Any) -> Tensor:
+    if is_compressed(t) and format_ not in (None, preserve_format):
+        raise RuntimeError(
+            f"to(options): {short_name(t.layout).capitalize()} only supports memory format Preserve, but got "
+            f"{format_.name.removesuffix('_format').title().replace('_', '')} instead."
+        )
     *where, values = t.array.parts()
     return like(t, t.array.over(*[part.clone() for part in where], values.to(d, copy=True)))
 
@@ -341,8 +346,8 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
         )
     if (self if is_compressed(self) else other).layout is not sparse_csr:
         raise RuntimeError("Expected result Tensor to be of format CSR")
-    if is_compressed(self) and is_compressed(other):
-        made = mul(as_coo(self), as_coo(other))
+    if is_sparse(self) and is_sparse(other):
+        made = mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)])
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
     one, dense = (self, other) if is_compressed(self) else (other, self)
     if one.shape != dense.shape:

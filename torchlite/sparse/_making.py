@@ -314,6 +314,13 @@ publish_python(
     "int[] size, Layout layout, bool? check_pinning=None)",
     lambda i, j, v, size, laid, pinned: check_compressed(laid, i, j, v, size), method=False,
 )  # fmt: skip
+for _own, _name in ((sparse_csr, "csr"), (sparse_csc, "csc"), (sparse_bsr, "bsr"), (sparse_bsc, "bsc")):
+    _names = _Names(_own)
+    publish_python(
+        f"_validate_sparse_{_name}_tensor_args(Tensor {_names.starts}, Tensor {_names.plain}, Tensor values, "
+        "int[] size, bool? check_pinning=None)",
+        lambda i, j, v, size, pinned, own=_own: check_compressed(own, i, j, v, size), method=False,
+    )  # fmt: skip
 
 
 # ---- empty ones

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
+from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import describe, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, computed, functions
 from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of, not_implemented_for
-from ..core.values.layout import sparse_coo, sparse_csr
+from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.products.matmul import H, adjoint
@@ -111,36 +111,67 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     return coo(indices, tensor(values, backend), (a.shape[0], b.shape[1]), True)
 
 
-@rule("mm matmul")
-def product_of(a: Tensor, b: Tensor) -> Tensor:
+# The layouts of the factors that there are products of, by that of what they are added to.
+_FACTORS = {
+    strided: {
+        *[(own, strided) for own in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr)],
+        *[(strided, own) for own in (sparse_coo, sparse_csr, sparse_csc, sparse_bsc)],
+        (sparse_csr, sparse_csr), (sparse_csr, sparse_csc), (sparse_csc, sparse_csc),
+    },
+    sparse_coo: {(sparse_coo, sparse_coo)},
+    sparse_csr: {(sparse_csr, sparse_csr), (sparse_csr, sparse_csc), (sparse_csc, sparse_csr)},
+    sparse_csc: {(sparse_csc, sparse_csr), (sparse_csc, sparse_csc)},
+}  # fmt: skip
+
+
+def _refuse_blocks(t: Tensor) -> None:
+    if is_compressed(t) and len(set(t.array.blocksize)) > 1:
+        raise RuntimeError("MKL Sparse doesn't support matrices with non-square blocks.")
+
+
+def _check_factors(base: layout, a: Tensor, b: Tensor) -> None:
+    if (a.layout, b.layout) not in _FACTORS.get(base, ()):
+        raise RuntimeError(
+            f"addmm: computation on CPU is not implemented for {NAMES.get(base, 'Strided')} + {layout_name(a)} @ "
+            f"{layout_name(b)}"
+        )
+    _refuse_blocks(a)
+    _refuse_blocks(b)
+
+
+def _product_of(a: Tensor, b: Tensor) -> Tensor:
     if not is_sparse(b):
         return _sparse_dense(a, b)
     if is_sparse(a):
-        if is_coo(a) is not is_coo(b):
-            names = [layout_name(t) for t in (a, b)]
-            raise RuntimeError(
-                f"addmm: computation on CPU is not implemented for {names[0]} + {names[0]} @ {names[1]}"
-            )
         made = _sparse_sparse(a, b)
         return made if is_coo(a) else made.to_sparse(layout=sparse_csr)
     return _dense_sparse(a, b)
 
 
+@rule("mm matmul")
+def product_of(a: Tensor, b: Tensor) -> Tensor:
+    base = a.layout if is_sparse(b) else strided
+    if base in (sparse_bsr, sparse_bsc):
+        raise RuntimeError(
+            f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(a)}"
+        )
+    _check_factors(base, a, b)
+    return _product_of(a, b)
+
+
 @rule("addmm")
 def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    if is_coo(self) and not is_sparse(mat2):
+    if is_coo(self):
         raise RuntimeError("addmm_sparse_dense: expected strided result tensor, got tensor with layout Sparse")
-    if is_compressed(self) and not (is_sparse(mat1) and is_sparse(mat2)):
-        names = [layout_name(t) for t in (self, mat1, mat2)]
-        if self.array.blocked:
-            raise self.backend.real.missing("addmm.out", in_place=False)
-        raise RuntimeError("addmm: computation on CPU is not implemented for {} + {} @ {}".format(*names))
-    if not is_sparse(self) and is_coo(mat1) and is_coo(mat2):
+    if is_compressed(self) and self.array.blocked:
+        raise self.backend.real.missing("addmm.out", in_place=False)
+    if not is_sparse(self) and not is_compressed(mat1) and is_coo(mat2):
         raise RuntimeError(
             "addmm_sparse_dense: expected either 'mat1' to have sparse layout and 'mat2' to have strided layout, got "
-            "'mat1' with layout Sparse and 'mat2' with layout Sparse"
+            f"'mat1' with layout {layout_name(mat1)} and 'mat2' with layout Sparse"
         )
-    made = product_of(mat1, mat2) if is_sparse(mat1) or is_sparse(mat2) else mat1.mm(mat2)
+    _check_factors(self.layout, mat1, mat2)
+    made = _product_of(mat1, mat2)
     if is_sparse(self):
         return made.to_sparse(layout=self.layout) * alpha + self * beta
     if is_sparse(made):
@@ -153,6 +184,9 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
     if self.array.shape[1] != vec.array.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    if self.layout is sparse_bsc:
+        raise RuntimeError("torch.addmv: operation not supported for mat with SparseBsc layout")
+    _refuse_blocks(self)
     if is_sparse(vec):
         return product_of(self, vec.unsqueeze(1)).squeeze(1)
     return _times(self, _by_rows(vec))
@@ -193,6 +227,11 @@ def _pattern_of(t: Tensor) -> Tensor:
 
 
 def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
+    if is_compressed(mat1) and mat1.array.blocked:
+        raise RuntimeError(
+            f"sparse_addmm_sparse_backward: unsupported combination of layouts, grad: {layout_name(g)}, mat1: "
+            f"{layout_name(mat1)}, mat2: {layout_name(mat2)}"
+        )
     if not is_sparse(mat1):
         return scaled(g.mm(adjoint(mat2)), alpha)
     if is_sparse(g) or is_sparse(mat2):
@@ -214,16 +253,19 @@ sparse_samples = OfTensors(
         "mask": None,
     },
 )  # fmt: skip
-def _alone(a: Tensor, b: Tensor, alpha: Any) -> Tensor:
+def _alone(base: layout, a: Tensor, b: Tensor, alpha: Any) -> Tensor:
     """A product that nothing is added to."""
+    _check_factors(base, a, b)
     if is_coo(a) and not is_sparse(b) and a.shape[1] != b.size(0):
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
-    return scaled(product_of(a, b), alpha)
+    return scaled(_product_of(a, b), alpha)
 
 
 sparse_addmm = OfTensors(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-    lambda self, a, b, beta, alpha: tensors.addmm(self, a, b, beta=beta, alpha=alpha) if beta else _alone(a, b, alpha),
+    lambda self, a, b, beta, alpha: (
+        tensors.addmm(self, a, b, beta=beta, alpha=alpha) if beta else _alone(self.layout, a, b, alpha)
+    ),
     {"self": lambda g, beta: scaled(g, beta), "mat1": _of_mat1, "mat2": _of_mat2}, node="SparseAddmmBackward0",
 )  # fmt: skip
 sparse_sparse_matmul = OfTensors(
@@ -248,7 +290,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     if is_sparse(mat1):
         base = mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
         return sparse_addmm.apply(base, mat1, mat2, 0, 1)
-    return sparse_addmm.apply(mat1.new_zeros((mat2.shape[1], mat1.shape[0])), mat2.t(), mat1.t(), 0, 1).t()
+    turned = mat2.transpose(0, 1), mat1.transpose(0, 1)
+    return sparse_addmm.apply(mat1.new_zeros((mat2.shape[1], mat1.shape[0])), *turned, 0, 1).transpose(0, 1)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -308,7 +351,9 @@ def mm_reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     """The products of a sparse matrix with a dense one, reduced along the rows."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if mat1.layout is not sparse_csr:
+    if is_compressed(mat1) and mat1.layout is not sparse_csr:
+        raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {layout_name(mat1)}")
+    if not is_compressed(mat1):
         raise missing_kernel_of("_sparse_mm_reduce_impl", mat1.backend.real)
     if mat1.dtype not in dt.FLOATS and mat1._nnz():
         raise not_implemented_for("spmm_reduce_kernel", mat1.dtype)
@@ -329,7 +374,13 @@ def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
-    if self.layout is not sparse_csr:
+    if is_compressed(self) and self.array.blocked:
+        raise self.backend.real.missing("sparse_sampled_addmm.out", in_place=False)
+    if is_compressed(self) and self.layout is not sparse_csr:
+        raise RuntimeError(
+            f"sampled_addmm: Expected result to have sparse csr layout, but got {layout_name(self)}"
+        )
+    if not is_compressed(self):
         raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
     for name, t in (("mat2", mat2), ("self", self)):
         if t.dtype is not mat1.dtype:

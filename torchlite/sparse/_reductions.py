@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
-from ..core.declare import publish
+from ..core.declare import Composite, publish
 from ..core.machine import Tensor
 from ..core.values import dt, wrap_dim
 from ..core.values.errors import missing_kernel_of
@@ -85,7 +85,7 @@ def _summed(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 _sparse_sum = OfTensors(
-    "_sparse_sum(Tensor self, int[1] dim)", _summed, {"self": lambda g, self, dim: _of_sum(g, self, dim)},
+    "_sparse_sum.dim(Tensor self, int[1] dim)", _summed, {"self": lambda g, self, dim: _of_sum(g, self, dim)},
     node="SparseSumBackward0",
 )  # fmt: skip
 
@@ -97,6 +97,15 @@ def sum(input: Tensor, dim: Any = None, dtype: dt.dtype | None = None) -> Tensor
         return input.coalesce().values().sum()
     made = _sparse_sum.apply(input, (dim,) if isinstance(dim, int) else tuple(dim))
     return made
+
+
+publish(
+    Composite("_sparse_sum(Tensor self)", sum),
+    Composite("_sparse_sum.dtype(Tensor self, *, ScalarType dtype)", lambda self, dtype: sum(self, None, dtype)),
+    _sparse_sum,
+    Composite("_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype)", sum),
+    method=False,
+)
 
 
 @CompressedBackend.rule("sum.dim_IntList")
@@ -155,6 +164,8 @@ def _softmax(log: bool) -> Any:
 
 def _softmax_backward(log: bool) -> Any:
     def run(grad: Tensor, output: Tensor, dim: int, self: Tensor) -> Tensor:
+        if not is_coo(output):
+            raise missing_kernel_of(f"{_FORWARD[log].name}_backward_data", output.backend.real)
         array: Coo = coalesced(output.array)
         g = matched(coalesced(grad.array), places(array))
         dim = wrap_dim(dim, self.dim())

@@ -26,11 +26,11 @@ _ASKED = {
     "expand is unsupported for {layout} tensors": "expand expand_copy repeat",
     "resize_reduction: support for output with {layout} layout is not implemented yet":
         "all.dim all.dims any.dim any.dims mean.dim prod.dim_int",
-    _CONTIGUOUS: "detach_copy masked_fill.Scalar masked_fill.Tensor t_copy transpose_copy unbind_copy",
+    _CONTIGUOUS: "detach_copy masked_fill.Scalar masked_fill.Tensor masked_scatter t_copy transpose_copy unbind_copy",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
     _EMPTY + "[]": "aminmax linalg_det linalg_slogdet slogdet",
     _EMPTY + "[0]": """
-        _linalg_lstsq complex logsumexp median.dim mvlgamma nanmedian.dim polar soft_margin_loss
+        _linalg_lstsq complex logsumexp median.dim mvlgamma nanmedian.dim native_batch_norm polar soft_margin_loss
     """,
     _EMPTY + "{reduced}": "max.dim min.dim",
 }  # fmt: skip
@@ -50,21 +50,25 @@ _OF_DIMENSIONS = {  # where a dimension is named
 }  # fmt: skip
 _OF_COORDINATES = {
     "Cannot access storage of SparseTensorImpl": "_neg_view _unsafe_view",
-    _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor native_layer_norm",
+    _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor masked_scatter native_layer_norm",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
     "memory format option is only supported by strided tensors": "rsub",
+}
+_OF_OTHER_SHAPES = {  # where a mask has another shape
+    "expand is unsupported for {layout} tensors": "masked_fill.Scalar masked_fill.Tensor masked_scatter",
 }
 _UNSUPPORTED = "unsupported tensor layout: {layout}"
 _NOT_ITERATED = ("frexp", "logit")
 # The elementwise ops whose kernels are asked for before layouts are.
 _OF_KERNELS = """
-    binary_cross_entropy floor_divide hardswish hardtanh huber_loss log_sigmoid nan_to_num rsub where _prelu_kernel
+    binary_cross_entropy binary_cross_entropy_with_logits floor_divide hardswish hardtanh huber_loss log_sigmoid
+    nan_to_num rsub where _prelu_kernel
 """
 # In-place forms of which that is so, and their kernels; of all layouts first.
 _IN_PLACE_ANYWHERE = {
     **{f"index_fill.int_{kind}": f"index_fill_.int_{kind}" for kind in ("Scalar", "Tensor")},
     **{f"masked_fill.{kind}": f"masked_fill_.{kind}" for kind in ("Scalar", "Tensor")},
-    "index_put": "_index_put_impl_", "put": "put_",
+    "index_put": "_index_put_impl_", "masked_scatter": "masked_scatter_", "put": "put_",
 }  # fmt: skip
 _IN_PLACE = {
     **{name: f"{name}.out" for name in ("mvlgamma", "nan_to_num", "polygamma")},
@@ -115,6 +119,8 @@ _refuse(CompressedBackend, _OF_LINES)
 _refuse(CompressedBackend, _OF_BLOCKS, lambda t, *_: t.array.blocked)
 _refuse(CompressedBackend, _OF_DIMENSIONS, lambda t, dim, *_: dim not in (None, (), []))
 _refuse(CooBackend, _OF_COORDINATES)
+for _backend in (CooBackend, CompressedBackend):
+    _refuse(_backend, _OF_OTHER_SHAPES, lambda t, mask, *_: t.shape != mask.shape)
 for _name, _kernel in _IN_PLACE_ANYWHERE.items():
     _miss(_name, _kernel, rule)
 for _name, _kernel in _IN_PLACE.items():
@@ -153,6 +159,7 @@ CompressedBackend.called |= {
     **{name: f"{name}.out" for name in _MADE_FIRST.split()},
     **{f"scatter.{kind}": f"scatter.{kind}_out" for kind in ("reduce", "src", "value", "value_reduce")},
     **dict.fromkeys(_FACTORED.split(), "empty_strided"),
+    **{f"floor_divide.{kind}": "floor_divide" for kind in ("Scalar", "Tensor")},
     "_linalg_lu": "linalg_lu.out", "_log_softmax.int": "_log_softmax.out", "_softmax.int": "_softmax.out",
     "all": "all.all_out", "any": "any.all_out", "linalg_vector_norm": "norm.out", "mean": "mean.out",
     "rsub.Scalar": "rsub.Tensor", "scatter_reduce.two": "scatter_reduce.two_out", "where.Tensor": "where.self",
@@ -172,7 +179,7 @@ CooBackend.called |= {
     **{f"_linalg_{name}": f"linalg_{name}" for name in ("ldl_factor_ex", "ldl_solve", "lu", "lu_solve")},
     "_linalg_cholesky": "linalg_cholesky_ex", "_linalg_lstsq": "linalg_lstsq.out", "_lu_unpack": "lu_unpack",
     "block_diag": "as_strided", "clamp_": "clamp_.Tensor", "constant_pad_nd": "fill_.Scalar",
-    "mvlgamma": "arange.start_out", "native_batch_norm": "_native_batch_norm_legit", "soft_margin_loss": "exp_",
+    "mvlgamma": "arange.start_out", "soft_margin_loss": "exp_",
     "where.Tensor": "where.self",
     "_linalg_inv_ex": "linalg_inv_ex", "_log_softmax.int": "_log_softmax", "_lu_factor_ex": "linalg_lu_factor_ex",
     "_softmax.int": "_softmax", "_triangular_solve": "triangular_solve", "argsort": "sort.stable", "celu": "elu",

@@ -142,7 +142,8 @@ def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.legacy}"
         )
-    count = input.detach().isnan().logical_not().sum(dim, keepdim)
+    plain = input.detach()
+    count = plain.ne(plain).logical_not().sum(dim, keepdim)
     return input.nansum(dim, keepdim, dtype=dtype) / count
 
 

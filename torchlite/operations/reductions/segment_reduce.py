@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core.declare import Op, publish_python
 from ...core.machine import Tensor, functions
-from ...core.values import Namespace, dt, not_implemented_for, wrap_dim
+from ...core.values import Namespace, dt, not_implemented_for, strided, wrap_dim
+from ...core.values.errors import missing_kernel_of
 from ..vocabulary import requirement
 
 _KINDS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin", "amax": "amax", "amin": "amin"}
@@ -53,6 +54,8 @@ def segment_reduce(
     initial: Any,
 ) -> Tensor:
     """Segments of a dimension, given by their lengths or by where they begin, each reduced to one element."""
+    if data.layout is not strided:
+        raise missing_kernel_of("segment_reduce", data.backend.real)
     axis = wrap_dim(axis, data.dim())
     if reduce not in _KINDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

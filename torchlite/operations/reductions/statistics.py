@@ -9,6 +9,7 @@ from ...core.declare import Composite, Reduction, all_dims, conj, describe, publ
 from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
+from ..formulas import tensors
 from ..pointwise.selection import where
 from ..vocabulary import requirement
 from .summing import carried
@@ -193,7 +194,8 @@ def _declare_quantile(name: str) -> None:
     def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        return _quantile(name, self, self.new_full((), q), dim, keepdim, interpolation)
+        rank = tensors.full((), q, dtype=self.dtype, device=self.device)
+        return _quantile(name, self, rank, dim, keepdim, interpolation)
 
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
     publish(

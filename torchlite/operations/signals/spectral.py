@@ -96,7 +96,7 @@ def stft(
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        ends = pad(self.reshape((1,) * (3 - self.dim()) + self.shape), (n_fft // 2, n_fft // 2), pad_mode)
+        ends = pad(self.view((1,) * (3 - self.dim()) + self.shape), (n_fft // 2, n_fft // 2), pad_mode)
         self = ends.reshape(ends.shape[ends.dim() - self.dim() :])
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
