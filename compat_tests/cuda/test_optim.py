@@ -109,3 +109,18 @@ def test_clipping_is_few_launches():
         torch.nn.utils.clip_grad_norm_(params, 3.0)
     assert tally.counts.launches <= 8, tally.kernels
     assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
+
+
+@pytest.mark.parametrize("name", ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_steps_that_are_counted_on_the_device_are_those_counted_on_the_host(name, dtype):
+    found = []
+    for capturable in (False, True):
+        x = torch.linspace(-1, 2, 5, dtype=dtype).cuda().requires_grad_()
+        optimizer = getattr(torch.optim, name)([x], lr=0.05, capturable=capturable)
+        for _ in range(8):
+            optimizer.zero_grad()
+            (x**3).sum().backward()
+            optimizer.step()
+        found.append(x.detach())
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)

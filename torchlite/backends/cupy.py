@@ -18,7 +18,7 @@ from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import KERNELS, Fused, asserts, either, follow, over_lists, xp
+from .cupy_kernels import KERNELS, Fused, asserts, either, follow, over_lists, products, xp
 from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
@@ -181,4 +181,5 @@ def _use_tf32(allowed: bool) -> None:
 
 take_over()
 follow_tf32(_use_tf32)
+follow_tf32(products.use_tf32)
 register_backend("cuda", _make, _current)

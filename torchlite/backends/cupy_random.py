@@ -2,6 +2,9 @@
 
 Philox 4x32-10 counts: number `i` of a draw is made of the block of words `counter + i` of the seed's stream, however
 many threads there are. They are not the numbers of PyTorch's CUDA generators, which depend on the threads of a GPU.
+
+In a CUDA graph, seed and counter are read from memory of the device, which is written before each replay: so it draws
+the numbers that would have been drawn without it.
 """
 
 from __future__ import annotations
@@ -21,7 +24,12 @@ PHILOX = """
 struct torchlite_block {
     unsigned int word[4];
 
-    __device__ torchlite_block(unsigned long long seed, unsigned long long counter) {
+    __device__ torchlite_block(unsigned long long seed, unsigned long long counter, unsigned long long graph) {
+        if (graph) {
+            const unsigned long long* state = (const unsigned long long*)graph;
+            seed = state[0];
+            counter += state[1];
+        }
         unsigned int key[2] = {(unsigned int)seed, (unsigned int)(seed >> 32)};
         word[0] = (unsigned int)counter;
         word[1] = (unsigned int)(counter >> 32);
@@ -48,8 +56,9 @@ struct torchlite_block {
 
 def _kernel(name: str, parameters: str, body: str, result: str = "T y") -> Any:
     return cupy.ElementwiseKernel(
-        f"uint64 seed, uint64 counter, {parameters}", result,
-        f"const torchlite_block made(seed, counter + i); {body}", f"torchlite_{name}", preamble=PHILOX + asserts.SOURCE,
+        f"uint64 seed, uint64 counter, uint64 graph, {parameters}", result,
+        f"const torchlite_block made(seed, counter + i, graph); {body}", f"torchlite_{name}",
+        preamble=PHILOX + asserts.SOURCE,
     )  # fmt: skip
 
 
@@ -78,6 +87,16 @@ _each = _kernel(
     "if (!(wanted >= 0 && wanted <= 1)) wrong((long long*)found, 3, 0);"
     "y = T(float(made.unit(0, double()) < wanted))",
 )  # fmt: skip
+_begin_at = cupy.ElementwiseKernel(
+    "uint64 seed, uint64 counter", "uint64 state", "state = i ? counter : seed", "torchlite_begin_at"
+)
+
+
+class Drawn:
+    """What a CUDA graph draws of a stream: so many blocks, from where `state` says."""
+
+    def __init__(self) -> None:
+        self.state, self.blocks = cupy.zeros(2, np.uint64), 0
 
 
 class PhiloxStream:
@@ -87,6 +106,7 @@ class PhiloxStream:
     """
 
     on_host = False
+    captured: Drawn | None = None  # while a graph is captured
 
     def __init__(self, seed: int, device: int) -> None:
         self._lock, self._device = threading.Lock(), device
@@ -124,14 +144,23 @@ class PhiloxStream:
         twin.set_state(self.get_state())
         return twin
 
-    def _begin(self, n: int) -> tuple[int, int]:
-        """The seed, and the first of n blocks."""
-        if cupy.cuda.get_current_stream().is_capturing():
-            raise RuntimeError("torchlite draws no random numbers in a CUDA graph: they would always be the same")
+    def replay(self, drawn: Drawn) -> None:
+        """Let a graph draw the next numbers when it is launched."""
+        if drawn.blocks:
+            _begin_at(*self._begin(drawn.blocks)[:2], drawn.state)
+
+    def _begin(self, n: int) -> tuple[int, int, int]:
+        """The seed, the first of n blocks, and where both are to be looked up in a graph."""
         with self._lock:
+            drawn = self.captured
+            if drawn is not None:
+                drawn.blocks += n
+                return 0, drawn.blocks - n, drawn.state.data.ptr
+            if cupy.cuda.get_current_stream().is_capturing():
+                raise RuntimeError("Attempt to increase offset for a CUDA generator not in capture mode.")
             counter = self._counter
             self._counter += n
-        return self.initial_seed, counter
+        return self.initial_seed, counter, 0
 
     def _run(self, kernel: Any, n: int, dtype: Any, *numbers: Any) -> Any:
         with cupy.cuda.Device(self._device):
@@ -227,7 +256,9 @@ class PhiloxStream:
     # What takes trial and error, or rows of weights.
 
     def _on_host(self, law: str, *parameters: Any) -> np.ndarray:
-        seeds = np.random.SeedSequence(self._begin(1))
+        if self.captured is not None:
+            raise RuntimeError(f"torchlite draws {law} numbers on the host, which a CUDA graph does not capture")
+        seeds = np.random.SeedSequence(self._begin(1)[:2])
         stream = MT19937Stream(int(seeds.generate_state(1)[0]))
         return getattr(stream, law)(*[p.get() if p.__class__ is cupy.ndarray else p for p in parameters])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import Function, grad
-from ..core.machine import Tensor
+from ..core.machine import Tensor, default_generator
 from ..core.values.pickling import bear_name
 from . import _needed, empty_cache, is_available, synchronize
 from .streams import Stream, current_stream
@@ -37,11 +37,20 @@ class CUDAGraph:
 
     _pool: Any = None
     _captured: Any = None
+    _draws: dict[Any, Any]  # by the streams of generators
 
     def __new__(cls, keep_graph: bool = False) -> CUDAGraph:
         if not is_available():
             raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
-        return object.__new__(cls)
+        made = object.__new__(cls)
+        made._draws = {}
+        return made
+
+    def register_generator_state(self, generator: Any) -> None:
+        """Let the graph draw of this generator, as it does of the device's own."""
+        from ..backends.cupy_random import Drawn
+
+        self._draws[generator.stream] = Drawn()
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """From now on, keep what the current stream is told in place of doing it."""
@@ -58,26 +67,34 @@ class CUDAGraph:
                 "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
             )
         self._pool = pool or graph_pool_handle()
+        self.register_generator_state(default_generator(stream.device))
         self._before = memory._get_thread_local_allocator()
         memory._set_thread_local_allocator(self._pool.malloc)
         stream.inner.begin_capture()
+        for numbers, drawn in self._draws.items():
+            numbers.captured = drawn
 
     def capture_end(self) -> None:
         """What was kept since `capture_begin` is the graph."""
         from cupy.cuda import memory
 
         memory._set_thread_local_allocator(self._before)
+        for numbers in self._draws:
+            numbers.captured = None
         self._captured = current_stream().inner.end_capture()
 
     def replay(self) -> None:
         """Tell the current stream all of it."""
         if self._captured is None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
+        for numbers, drawn in self._draws.items():
+            numbers.replay(drawn)
         self._captured.launch(current_stream().inner)
 
     def reset(self) -> None:
         """Forget what was captured, and its memory."""
         self._captured = self._pool = None
+        self._draws = {}
 
     def pool(self) -> Any:
         """The pool of the graph's memory, for others to share."""

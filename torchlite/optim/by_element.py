@@ -186,6 +186,8 @@ class Elementwise(Optimizer):
             if not all([p._grad.backend.shows for p in params]):
                 params = self._step_on_sparse(group, params)
             if params:
+                if params[0].backend.device.type == "cuda":
+                    self._accelerator_graph_capture_health_check()
                 on_arrays = state.mode.plain and not group["differentiable"]
                 plan = self._plan(group, params) if on_arrays else None
                 if plan is not None:

@@ -107,13 +107,19 @@ class Block:
         ]
         self.counters = {name: [shared_counter(s[name]) for s in states] for name in (*names, *counts)}
         self.new = False  # whether the state was made for the step to come
-        self.counted: list[float] = []  # the numbers of the state, which the caller of `update` brings up to date
+        self.counted: list[Any] = []  # the numbers of the state, which the caller of `update` brings up to date
 
     def read_counts(self) -> bool:
-        """Read the numbers of the state; whether they are still the same for all parameters."""
+        """Read the numbers of the state; whether they are still the same for all parameters.
+
+        Those on a device stay there, since nobody is to wait for them, and are taken to be.
+        """
         self.counted = []
         for role in self.counts:
             role.load()
+            if role.backend.device.type != "cpu":
+                self.counted.append(role.flat[0].astype(self.dtype.type(0).real.dtype))
+                continue
             values = role.flat.tolist()
             self.counted.append(values[0])
             if values.count(values[0]) != len(values):
@@ -132,7 +138,7 @@ class Block:
         arrays = [g.array if g.backend is backend else computed(g).array for g in grads]
         self._run(formula, arrays, numbers, maximize)
         for role, value in zip(self.counts, self.counted):
-            role.flat.fill(value)
+            role.flat[...] = value
             role.store()
         times = writes.get("params", 1)
         for p in self.params:

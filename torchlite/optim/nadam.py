@@ -66,7 +66,10 @@ class NAdam(Elementwise):
         step = counts[0] = counts[0] + 1
         lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
         now, next_ = [beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)]
-        product = counts[1] = scalar_dtype().numpy.type(counts[1] * now).item()  # as it is stored
+        product = counts[1] * now
+        if product.__class__ is float:  # as it is stored; on a device, it lies there
+            product = scalar_dtype().numpy.type(product).item()
+        counts[1] = product
         return (
             shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, 1 - beta2**step, group["eps"],
             lr * (1 - now) / (1 - product), lr * next_ / (1 - product * next_),

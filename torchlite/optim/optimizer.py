@@ -151,7 +151,14 @@ class Optimizer:
         """Called after each step; for tools to replace."""
 
     def _accelerator_graph_capture_health_check(self) -> None:
-        """Called at the beginning of steps that may be captured. No capture is ever under way."""
+        """Called at the beginning of steps that may be captured: those that count on the host refuse to be."""
+        from ..cuda.graphs import is_current_stream_capturing
+
+        if not all([group.get("capturable", True) for group in self.param_groups]) and is_current_stream_capturing():
+            raise RuntimeError(
+                f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' "
+                "capturable is False."
+            )
 
     def _cuda_graph_capture_health_check(self) -> None:
         """The name that `_accelerator_graph_capture_health_check` had."""

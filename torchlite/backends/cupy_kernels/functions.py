@@ -136,5 +136,8 @@ xp = Namespace(
     combine=places.combine,
     norm_of_all=formulas.norm_of_all,
     scale_all=formulas.scale_all,
+    dot=products.dot,
+    matmul=products.matmul,
+    product=products.product,
     unrounded=products.unrounded,
 )

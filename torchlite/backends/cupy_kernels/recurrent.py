@@ -12,6 +12,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from .products import product
 from .raw import TYPES
 
 _PREAMBLE = "template <typename T> __device__ T torchlite_sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }"
@@ -120,13 +121,13 @@ def _recurrent(
     if not _known(input, w_hr, sizes) or (b_ih is None) is not (b_hh is None):
         return NotImplemented
     cell, (length, batch, _), size = _CELLS[mode], input.shape, h.shape[1]
-    gates = cupy.matmul(_matrix(cupy.ascontiguousarray(input)), w_ih.T).reshape((length, batch, -1))
+    gates = product(_matrix(cupy.ascontiguousarray(input)), w_ih.T).reshape((length, batch, -1))
     states = cupy.empty((length, batch, size), h.dtype)
     more = cupy.empty_like(states) if cell.gates > 1 else states
     biases = (gates, gates) if b_ih is None else (b_ih, b_hh)
     made, here = h, h if c is None else c
     for t in _times(length, reverse):
-        recurrent = cupy.matmul(made, w_hh.T)
+        recurrent = product(made, w_hh.T)
         cell.step(recurrent, *biases, made, here, size, b_ih is not None, states[t], more[t], gates[t])
         made, here = states[t], more[t]
     last = cupy.empty(0, h.dtype) if c is None else here.copy()
@@ -151,17 +152,17 @@ def _recurrent_backward(
         before, cells = (states[times[at - 1]], more[times[at - 1]]) if at else (h, h if c is None else c)
         given = nothing if g is None else g[t]
         cell.back(given, back, gates[t], before, cells, states[t], more[t], size, carried, made[t], own[t])
-        back = cupy.matmul(own[t], w_hh)
+        back = product(own[t], w_hh)
     rows, rows_of_state = _matrix(made), _matrix(own)
     to_hh = None
     if needs[4]:
         every = (states[1:], h[None]) if reverse else (h[None], states[:-1])
-        to_hh = cupy.matmul(rows_of_state.T, _matrix(cupy.concatenate(every)))
+        to_hh = product(rows_of_state.T, _matrix(cupy.concatenate(every)))
     return (
-        cupy.matmul(rows, w_ih).reshape(input.shape) if needs[0] else None,
+        product(rows, w_ih).reshape(input.shape) if needs[0] else None,
         (back + carried if mode == "GRU" else back) if needs[1] else None,
         carried if needs[2] else None,
-        cupy.matmul(rows.T, _matrix(cupy.ascontiguousarray(input))) if needs[3] else None,
+        product(rows.T, _matrix(cupy.ascontiguousarray(input))) if needs[3] else None,
         to_hh, rows.sum(0) if needs[5] else None, rows_of_state.sum(0) if needs[6] else None, None,
     )  # fmt: skip
 

@@ -29,13 +29,13 @@ def _product(xp: Namespace, input: Array, weight: Any) -> Any:
 
 def _unrounded(xp: Namespace, input: Array, weight: Any) -> Any:
     """`input @ weight.T`, of halves in float32."""
-    made = _rows(input).dot(weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
+    made = xp.dot(_rows(input), weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
 def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
     if input.dtype.char in "fd" and input.ndim == 2:
-        made = input.dot(weight.T)
+        made = xp.dot(input, weight.T)
         made += bias
         return made
     made = _unrounded(xp, input, weight)
@@ -72,7 +72,7 @@ def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Arr
     rows = _rows(g)
     of_input = of_weight = None
     if to_input is not None:
-        of_input = rows.dot(weight)
+        of_input = xp.dot(rows, weight)
         if rows is not g:
             of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
     if to_weight is not None:

@@ -31,6 +31,7 @@ def _long_product(xp: Namespace, a: Array, b: Array) -> Any:
     return (xp.ascontiguousarray(a) if turned else a).dot(b)
 
 
+@or_own
 def product(xp: Namespace, a: Array, b: Array) -> Any:
     """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
     kind = a.dtype.kind
