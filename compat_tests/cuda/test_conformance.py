@@ -23,12 +23,10 @@ LACKING["_sparse_row_product"] = DTYPES
 # Complex numbers of two float16, of which CuPy has no arrays.
 LACKING |= dict.fromkeys(("complex", "view_as_complex", "view_as_complex_copy"), (dt.float16,))
 # What keeps something else for its gradient than on the CPU: other tests compare what comes out.
-LACKING |= dict.fromkeys(
-    ("_scaled_dot_product_attention", "_scaled_dot_product_attention_backward"), (dt.float32, dt.float64)
-)
-LACKING |= dict.fromkeys(
-    ("_recurrent", "_recurrent_backward"), (dt.float32, dt.float64, dt.float16, dt.bfloat16)
-)
+_OWN = (
+    "_scaled_dot_product_attention", "_scaled_dot_product_attention_backward", "_recurrent", "_recurrent_backward",
+)  # fmt: skip
+LACKING |= dict.fromkeys(_OWN, (dt.float32, dt.float64, dt.float16, dt.bfloat16))
 
 
 @pytest.mark.parametrize("name", list(registry)[sum(SEED.encode()) % SHARES :: SHARES])

@@ -13,7 +13,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from .raw import TYPES, Templates
+from .raw import STORED, Templates, summed
 
 _WARPS = 4
 _WIDEST = 128  # numbers in a query, a key or a value: each lane holds some of them
@@ -44,10 +44,11 @@ template <typename T> __device__ T largest_of_warp(T value) {
 }
 
 // Rows from `first` on, into a tile whose rows are one number longer.
-template <typename T> __device__ void load(T* tile, const T* rows, long long first, long long count, long long width) {
+template <typename T, typename S>
+__device__ void load(T* tile, const S* rows, long long first, long long count, long long width) {
     for (long long i = threadIdx.y * 32 + threadIdx.x; i < TILE * width; i += 32 * blockDim.y) {
         const long long row = i / width, column = i % width;
-        tile[row * (width + 1) + column] = first + row < count ? rows[(first + row) * width + column] : T(0);
+        tile[row * (width + 1) + column] = first + row < count ? T(rows[(first + row) * width + column]) : T(0);
     }
 }
 template <typename T> __device__ T dot(const T* a, const T* b, long long width) {
@@ -65,24 +66,25 @@ template <typename T> __device__ void add_rows(T* held, const T* tile, T factor,
         }
     }
 }
-template <typename T> __device__ void store(T* row, const T* held, T factor, long long width) {
+template <typename T, typename S> __device__ void store(S* row, const T* held, T factor, long long width) {
     for (int part = 0; part < PARTS; part++) {
         const long long d = part * 32 + threadIdx.x;
         if (d < width) row[d] = held[part] * factor;
     }
 }
 // The score of a query and a key; -inf where it is masked.
-template <typename T> __device__ T score(T product, const T* mask, const Mask& m, const Sizes& n, long long head,
-                                         long long query, long long key) {
+template <typename T, typename S>
+__device__ T score(T product, const S* mask, const Mask& m, const Sizes& n, long long head, long long query,
+                   long long key) {
     if (query >= n.queries || key >= n.keys || (n.causal && key > query)) return -INFINITY;
     if (mask)
-        product += mask[head / m.inner * m.outer_step + head % m.inner * m.inner_step + query * m.query_step
-                        + key * m.key_step];
+        product += T(mask[head / m.inner * m.outer_step + head % m.inner * m.inner_step + query * m.query_step
+                        + key * m.key_step]);
     return product;
 }
 
-template <typename T>
-__global__ void attention(const T* query, const T* key, const T* value, const T* mask, T* result, T* logs,
+template <typename S, typename T = SUM(S)>
+__global__ void attention(const S* query, const S* key, const S* value, const S* mask, S* result, T* logs,
                           const Sizes n, const Mask m) {
     extern __shared__ double shared[];
     T* keys = (T*)shared;
@@ -91,7 +93,7 @@ __global__ void attention(const T* query, const T* key, const T* value, const T*
     PLACE(head, at, n.queries)
     const long long row = head * n.queries + at;
     for (long long d = threadIdx.x; d < n.width; d += 32)
-        own[d] = at < n.queries ? query[row * n.width + d] * T(n.scale) : T(0);
+        own[d] = at < n.queries ? T(query[row * n.width + d]) * T(n.scale) : T(0);
     T most = -INFINITY, total = 0, held[PARTS] = {};
     for (long long first = 0; first < n.keys; first += TILE) {
         __syncthreads();
@@ -113,9 +115,9 @@ __global__ void attention(const T* query, const T* key, const T* value, const T*
     if (threadIdx.x == 0) logs[row] = total > 0 ? log(total) + most : T(0);
 }
 
-template <typename T>
-__global__ void of_queries(const T* g, const T* query, const T* key, const T* value, const T* mask, const T* logs,
-                           const T* delta, T* to_query, const Sizes n, const Mask m) {
+template <typename S, typename T = SUM(S)>
+__global__ void of_queries(const S* g, const S* query, const S* key, const S* value, const S* mask, const T* logs,
+                           const T* delta, S* to_query, const Sizes n, const Mask m) {
     extern __shared__ double shared[];
     T* keys = (T*)shared;
     T* values = keys + TILE * (n.width + 1);
@@ -123,7 +125,7 @@ __global__ void of_queries(const T* g, const T* query, const T* key, const T* va
     T* given = own + n.width;
     PLACE(head, at, n.queries)
     const long long row = head * n.queries + (at < n.queries ? at : 0);
-    for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = query[row * n.width + d] * T(n.scale);
+    for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = T(query[row * n.width + d]) * T(n.scale);
     for (long long d = threadIdx.x; d < n.value_width; d += 32) given[d] = g[row * n.value_width + d];
     T held[PARTS] = {};
     for (long long first = 0; first < n.keys; first += TILE) {
@@ -140,9 +142,9 @@ __global__ void of_queries(const T* g, const T* query, const T* key, const T* va
     if (at < n.queries) store(to_query + row * n.width, held, T(n.scale), n.width);
 }
 
-template <typename T>
-__global__ void of_keys(const T* g, const T* query, const T* key, const T* value, const T* mask, const T* logs,
-                        const T* delta, T* to_key, T* to_value, const Sizes n, const Mask m) {
+template <typename S, typename T = SUM(S)>
+__global__ void of_keys(const S* g, const S* query, const S* key, const S* value, const S* mask, const T* logs,
+                        const T* delta, S* to_key, S* to_value, const Sizes n, const Mask m) {
     extern __shared__ double shared[];
     T* queries = (T*)shared;
     T* gradients = queries + TILE * (n.width + 1);
@@ -150,7 +152,7 @@ __global__ void of_keys(const T* g, const T* query, const T* key, const T* value
     T* valued = own + n.width;
     PLACE(head, at, n.keys)
     const long long row = head * n.keys + (at < n.keys ? at : 0), start = head * n.queries;
-    for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = key[row * n.width + d] * T(n.scale);
+    for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = T(key[row * n.width + d]) * T(n.scale);
     for (long long d = threadIdx.x; d < n.value_width; d += 32) valued[d] = value[row * n.value_width + d];
     T held[PARTS] = {}, held_value[PARTS] = {};
     for (long long first = 0; first < n.queries; first += TILE) {
@@ -184,6 +186,7 @@ class _Call:
         self.queries, self.width = query.shape[-2:]
         self.keys, self.value_width = value.shape[-2:]
         self.dtype = query.dtype
+        self.summed = summed(self.dtype)
         sizes = [("queries", "i8"), ("keys", "i8"), ("width", "i8"), ("value_width", "i8")]
         self.sizes = _struct(
             [*sizes, ("scale", "f8"), ("causal", "i4")],
@@ -192,7 +195,7 @@ class _Call:
         steps = (1, 0, 0, 0, 0)
         if mask is not None:
             if mask.dtype.kind == "b":
-                mask = cupy.where(mask, self.dtype.type(0), self.dtype.type(-math.inf))
+                mask = cupy.where(mask, self.summed.type(0), self.summed.type(-math.inf)).astype(self.dtype, copy=False)
             spread = cupy.broadcast_to(mask, (*self.lead, self.queries, self.keys))
             *outer, by_query, by_key = [s // mask.itemsize for s in spread.strides]
             steps = (self.lead[-1] if outer else 1, *(0, 0, *outer)[-2:], by_query, by_key)
@@ -206,16 +209,16 @@ class _Call:
         wide = query.shape[-1] + value.shape[-1]
         return (
             alike
-            and query.dtype in TYPES
+            and query.dtype in STORED
             and 0 not in (*query.shape, *key.shape, *value.shape)
             and max(query.shape[-1], value.shape[-1]) <= _WIDEST
-            and (32 * (wide + 2) + _WARPS * wide) * query.itemsize <= _SHARED
+            and (32 * (wide + 2) + _WARPS * wide) * max(4, query.itemsize) <= _SHARED
             and (mask is None or (query.ndim <= 4 and mask.dtype in (query.dtype, bool)))
         )
 
     def launch(self, name: str, rows: int, own: int, *given: Any) -> None:
         wide = self.width + self.value_width
-        shared = (32 * (wide + 2) + _WARPS * own) * self.dtype.itemsize
+        shared = (32 * (wide + 2) + _WARPS * own) * self.summed.itemsize
         blocks = -(-rows // _WARPS) * self.heads
         _kernels.launch(name, self.dtype, blocks, (32, _WARPS), (*given, self.sizes, self.steps), shared=shared)
 
@@ -229,7 +232,7 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale:
         return NotImplemented
     call = _Call(query, key, value, mask, causal, scale)
     result = cupy.empty((*query.shape[:-1], call.value_width), query.dtype)
-    logs = cupy.empty((call.heads, call.queries, 1), query.dtype)
+    logs = cupy.empty((call.heads, call.queries, 1), call.summed)
     call.launch("attention", call.queries, call.width, *call.operands, call.mask, result, logs)
     if query.ndim == 4 and not query.flags.c_contiguous and result.shape == query.shape and 0 not in query.strides:
         made = cupy.empty_like(query)  # in memory, batch, heads and queries lie in the order of those of the queries
@@ -245,7 +248,7 @@ def _attention_backward(
         return NotImplemented
     call = _Call(query, key, value, mask, causal, scale)
     g, own = cupy.ascontiguousarray(g), call.width + call.value_width
-    given = (g, *call.operands, call.mask, logs, _row_products(g, result))
+    given = (g, *call.operands, call.mask, logs, _row_products(g, result, call.summed))
     to_query = to_key = to_value = None
     if needs[0]:
         to_query = cupy.empty(query.shape, query.dtype)
@@ -256,12 +259,12 @@ def _attention_backward(
     return to_query, to_key if needs[1] else None, to_value if needs[2] else None, None
 
 
-_products = cupy.ReductionKernel("T a, T b", "T y", "a * b", "a + b", "y = a", "0", "torchlite_row_products")
+_products = cupy.ReductionKernel("T a, T b", "R y", "R(a) * R(b)", "a + b", "y = a", "0", "torchlite_row_products")
 
 
-def _row_products(a: Any, b: Any) -> Any:
+def _row_products(a: Any, b: Any, dtype: Any) -> Any:
     """The products of rows with each other."""
-    return _products(a, cupy.ascontiguousarray(b), axis=a.ndim - 1)
+    return _products(a, cupy.ascontiguousarray(b), cupy.empty(a.shape[:-1], dtype), axis=a.ndim - 1)
 
 
 KERNELS = {

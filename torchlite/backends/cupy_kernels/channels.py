@@ -6,7 +6,7 @@ from typing import Any
 
 import cupy
 
-from .raw import Templates, rows_of_one_type
+from .raw import TYPES, Templates, rows_of_one_type
 from .rows import REDUCTIONS
 
 _SOURCE = (
@@ -64,7 +64,7 @@ _THREADS = (256,)
 def _batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    if not training or not rows_of_one_type(input, weight, bias, running_mean, running_var):
+    if not training or not rows_of_one_type(input, weight, bias, running_mean, running_var, types=TYPES):
         return NotImplemented
     n, channels, inner = _sizes(input)
     made = cupy.empty_like(input)
@@ -78,7 +78,7 @@ def _batch_norm_backward(
     g: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any, train: bool, eps: float,
     mask: Any,
 ) -> Any:  # fmt: skip
-    if not train or not rows_of_one_type(input, weight, mean, rstd) or g.dtype != input.dtype:
+    if not train or not rows_of_one_type(input, weight, mean, rstd, types=TYPES) or g.dtype != input.dtype:
         return NotImplemented
     n, channels, inner = _sizes(input)
     to_x = cupy.empty_like(input) if mask[0] else None

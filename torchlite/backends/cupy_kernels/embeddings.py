@@ -8,13 +8,13 @@ import cupy
 import numpy as np
 
 from . import asserts
-from .raw import Templates, rows_of_one_type
+from .raw import Templates, rows_of_one_type, summed
 
 _SOURCE = (
     asserts.SOURCE
     + r"""
-template <typename T>
-__global__ void embedding(const T* weight, const long long* indices, T* y, long long size, long long rows,
+template <typename S, typename T = SUM(S)>
+__global__ void embedding(const S* weight, const long long* indices, S* y, long long size, long long rows,
                           long long width, long long* found) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= size) return;
@@ -23,13 +23,13 @@ __global__ void embedding(const T* weight, const long long* indices, T* y, long 
     y[at] = weight[row * width + at % width];
 }
 
-template <typename T>
-__global__ void embedding_backward(const T* g, const long long* indices, T* out, long long size, long long rows,
+template <typename S, typename T = SUM(S)>
+__global__ void embedding_backward(const S* g, const long long* indices, T* out, long long size, long long rows,
                                    long long width, long long padding) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= size) return;
     const long long row = indices[at / width];
-    if (row >= 0 && row < rows && row != padding) atomicAdd(&out[row * width + at % width], g[at]);
+    if (row >= 0 && row < rows && row != padding) atomicAdd(&out[row * width + at % width], T(g[at]));
 }
 """
 )
@@ -55,10 +55,10 @@ def _embedding_backward(g: Any, indices: Any, num_weights: int, padding_idx: int
     if by_freq or not rows_of_one_type(g) or not _known(indices):
         return NotImplemented
     width = g.shape[-1]
-    made = cupy.zeros((num_weights, width), g.dtype)
+    made = cupy.zeros((num_weights, width), summed(g.dtype))
     given = g, indices, made, g.size, num_weights, width, padding_idx
     _kernels.launch("embedding_backward", g.dtype, -(-g.size // _THREADS), (_THREADS,), given)
-    return made
+    return made.astype(g.dtype, copy=False)
 
 
 KERNELS = {"embedding": _embedding, "embedding_dense_backward": _embedding_backward}

@@ -14,6 +14,7 @@ import cupy
 import numpy as np
 
 from ...kernels.windows import steps, transposed_size
+from .products import product
 from .raw import Templates, rows_of_one_type
 
 _ROOM = 1 << 28  # bytes that the columns of a convolution may take
@@ -58,100 +59,115 @@ __device__ long long reaching(const Windows& w, const int* pixel, const int* tap
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; \
     if (at >= total) return;
 
-// What the taps read, (channels, taps, images, windows), from images (images, channels, pixels).
-template <typename T>
-__global__ void columns(const T* x, T* y, long long total, long long images, long long channels, const Windows w) {
-    INDEX(at)
-    long long left = at;
+// Where the columns of an image, and the rows within them, begin.
+struct Steps { long long image, row; };
+
+// What the taps read, a row for each channel and tap, from images (images, channels, pixels). Values for the windows,
+// (images, rows, windows), are laid behind each other by rows in the same launch, where they are given.
+template <typename S>
+__global__ void columns(const S* x, S* y, const S* g, S* rows, long long total, long long moved, long long images,
+                        long long channels, const Steps steps, const Windows w) {
+    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x, windows = product(w.count);
+    if (at >= total + moved) return;
+    long long left = at < total ? at : at - total;
+    if (at >= total) {
+        const long long image = left / windows % images, row = left / windows / images;
+        rows[left] = g[(image * (moved / (images * windows)) + row) * windows + left % windows];
+        return;
+    }
     int window[3], tap[3];
     split(left, w.count, window);
-    const long long image = left % images;
-    left /= images;
+    const long long image = left % images, row = left / images, place_of_row = at % windows;
+    left = row;
     split(left, w.window, tap);
     const long long place = reached(w, window, tap);
-    y[at] = place < 0 ? T(0) : x[(image * channels + left) * product(w.size) + place];
+    S& made = y[image * steps.image + row * steps.row + place_of_row];
+    if (place < 0) made = 0;
+    else made = x[(image * channels + left) * product(w.size) + place];
 }
 
 // The transpose: images from columns.
-template <typename T>
-__global__ void pixels(const T* y, T* x, long long total, long long images, long long channels, const Windows w) {
+template <typename S, typename T = SUM(S)>
+__global__ void pixels(const S* y, S* x, long long total, long long channels, const Steps steps, const Windows w) {
     INDEX(at)
     long long plane = at;
     int pixel[3], tap[3], window[3];
     split(plane, w.size, pixel);
-    const long long image = plane / channels, windows = product(w.count);
-    const T* from = y + (plane % channels * product(w.window) * images + image) * windows;
+    const S* from = y + plane / channels * steps.image + plane % channels * product(w.window) * steps.row;
     T sum = 0;
     EACH_TAP(tap) {
         const long long place = reaching(w, pixel, tap, window);
         if (place >= 0) sum += from[place];
-        from += images * windows;
+        from += steps.row;
     }
     x[at] = sum;
 }
 
-// Where in its plane the largest value of a window is: the first, but of several NaN the last.
-template <typename T> __device__ long long largest(const T* plane, const Windows& w, const int* window) {
-    long long found = -1;
-    int tap[3];
+// Which tap finds the largest value of a window, and where: the first, but of several NaN the last.
+template <typename S>
+__device__ int largest(const S* plane, const Windows& w, const int* window, long long& found) {
+    int number = 0, best = 0, tap[3];
+    found = -1;
     EACH_TAP(tap) {
         const long long place = reached(w, window, tap);
-        if (place >= 0 && (found < 0 || plane[place] > plane[found] || plane[place] != plane[place])) found = place;
+        if (place >= 0 && (found < 0 || plane[place] > plane[found] || plane[place] != plane[place])) {
+            found = place;
+            best = number;
+        }
+        number++;
     }
-    return found;
+    return best;
 }
 
-template <typename T>
-__global__ void max_pool(const T* x, T* y, T* again, long long* places, long long total, const Windows w) {
+// Taps are numbered in the type that has room for them.
+template <typename S, typename N>
+__global__ void max_pool(const S* x, S* y, N* taps, long long* places, long long total, const Windows w) {
     INDEX(at)
-    long long plane = at;
+    long long plane = at, found;
     int window[3];
     split(plane, w.count, window);
     x += plane * product(w.size);
-    const long long found = largest(x, w, window);
-    y[at] = found < 0 ? T(-INFINITY) : x[found];
-    if (again) again[at] = y[at];
+    const int best = largest(x, w, window, found);
+    if (found < 0) y[at] = -INFINITY;
+    else y[at] = x[found];
+    if (taps) taps[at] = best;
     if (places) places[at] = found;
 }
 
-// Where a value that was found largest is.
-template <typename T> __device__ long long place_of(T best, const T* plane, const Windows& w, const int* window) {
-    long long found = -1;
-    int tap[3];
-    EACH_TAP(tap) {
-        const long long place = reached(w, window, tap);
-        if (place < 0) continue;
-        const T value = plane[place];
-        if (best != best ? value != value : found < 0 && value == best) found = place;
-    }
-    return found;
-}
-
-template <typename T>
-__global__ void max_pool_backward(const T* g, const T* x, const T* best, T* y, long long total, const Windows w) {
+template <typename S, typename N, typename T = SUM(S)>
+__global__ void max_pool_backward(const S* g, const N* taps, S* y, long long total, const Windows w) {
     INDEX(at)
     long long plane = at;
-    int pixel[3], tap[3], window[3];
+    int pixel[3], tap[3], window[3], number = 0;
     split(plane, w.size, pixel);
-    const long long here = at - plane * product(w.size), first = plane * product(w.count);
+    const long long first = plane * product(w.count);
     T sum = 0;
     EACH_TAP(tap) {
         const long long place = reaching(w, pixel, tap, window);
-        if (place >= 0 && place_of(best[first + place], x + at - here, w, window) == here) sum += g[first + place];
+        if (place >= 0 && taps[first + place] == number) sum += g[first + place];
+        number++;
     }
     y[at] = sum;
 }
 """
-_kernels = Templates(_SOURCE, (("columns", ""), ("pixels", ""), ("max_pool", ""), ("max_pool_backward", "")))
+_FEW, _MANY = ", unsigned char", ", int"  # what taps are numbered in
+_kernels = Templates(
+    _SOURCE,
+    (
+        ("columns", ""), ("pixels", ""), ("max_pool", _FEW), ("max_pool", _MANY), ("max_pool_backward", _FEW),
+        ("max_pool_backward", _MANY),
+    ),
+)  # fmt: skip
 _THREADS = 256
 _NAMES = ("size", "count", "window", "stride", "padding", "dilation")
 _WINDOWS = np.dtype([(name, np.int32, 3) for name in _NAMES])
+_STEPS = np.dtype([("image", np.int64), ("row", np.int64)])
 Ints = Sequence[int]
 
 
-def _launch(name: str, dtype: Any, total: int, *given: Any) -> None:
+def _launch(name: str, dtype: Any, total: int, *given: Any, more: str = "") -> None:
     if total:
-        _kernels.launch(name, dtype, -(-total // _THREADS), (_THREADS,), given)
+        _kernels.launch(name, dtype, -(-total // _THREADS), (_THREADS,), given, more)
 
 
 def _windows(*numbers: Ints) -> Any:
@@ -167,7 +183,11 @@ def _windows(*numbers: Ints) -> Any:
 
 
 class _Convolution:
-    """A convolution of images `large`, and its transpose, which makes these of `small`."""
+    """A convolution of images `large`, and its transpose, which makes these of `small`.
+
+    Of one group, the columns of every image are multiplied by themselves, and the product is an image; of several,
+    those of all images lie behind each other, since matrices can only be batched in one way.
+    """
 
     def __init__(self, channels: int, large: Ints, small: Ints, weight: Any, options: tuple[Ints, ...], groups: int):
         self.channels, self.large, self.small, self.groups = channels, tuple(large), tuple(small), groups
@@ -183,47 +203,57 @@ class _Convolution:
         for start in range(0, n, some):
             yield slice(start, min(start + some, n))
 
-    def columns(self, x: Any) -> Any:
-        """What the taps read, as one matrix a group."""
-        made = cupy.empty((self.groups, self.taps // self.groups, len(x) * self.places), x.dtype)
-        _launch("columns", x.dtype, made.size, x, made, made.size, len(x), self.channels, self.windows)
-        return made
+    def steps(self, n: int, apart: bool) -> Any:
+        """How columns lie: those of images apart, or behind each other."""
+        return np.array((self.taps * self.places, self.places) if apart else (self.places, n * self.places), _STEPS)
 
-    def rows(self, g: Any) -> Any:
-        """Values for all windows, (images, out, places), as one matrix a group."""
-        swapped = g.reshape((len(g), self.out, self.places)).swapaxes(0, 1)
-        return cupy.ascontiguousarray(swapped).reshape((self.groups, self.out // self.groups, -1))
+    def columns(self, x: Any, apart: bool, g: Any = None) -> tuple[Any, Any]:
+        """What the taps read, as one matrix an image or a group, and `g` as one of a group."""
+        n, moved, rows = len(x), 0, None
+        made = cupy.empty((n, self.taps, self.places) if apart else (self.taps, n * self.places), x.dtype)
+        if g is not None:
+            rows = g.reshape((self.out, -1))
+            if n > 1:
+                rows, moved = cupy.empty((self.out, n * self.places), g.dtype), g.size
+        _launch("columns", x.dtype, made.size + moved, x, made, g, rows, made.size, moved, n, self.channels,
+                self.steps(n, apart), self.windows)  # fmt: skip
+        return made if apart else self.grouped(made), None if rows is None else self.grouped(rows)
+
+    def grouped(self, rows: Any) -> Any:
+        return rows.reshape((self.groups, len(rows) // self.groups, -1))
 
     def forward(self, x: Any, bias: Any) -> Any:
         made = cupy.empty((len(x), self.out, *self.small), x.dtype)
+        one, shape = self.groups == 1, (-1, *(1,) * len(self.small))
         for part in self.parts(len(x), x.itemsize):
-            product = _product(self.matrices, self.columns(x[part])).reshape((self.out, -1, *self.small))
-            target, moved = made[part], product.swapaxes(0, 1)
-            if bias is None:
-                target[...] = moved
-            else:
-                cupy.add(moved, bias.reshape((-1, *(1,) * len(self.small))), target)
-        return made
+            columns, _ = self.columns(x[part], one)
+            if one:
+                product(self.matrices[0], columns, made[part].reshape((-1, self.out, self.places)))
+                continue
+            moved = product(self.matrices, columns).reshape((self.out, -1, *self.small)).swapaxes(0, 1)
+            made[part] = moved
+        return made if bias is None else cupy.add(made, bias.reshape(shape), made)
 
     def of_images(self, g: Any) -> Any:
         made = cupy.empty((len(g), self.channels, *self.large), g.dtype)
-        transposed = self.matrices.swapaxes(1, 2)
+        transposed, one = self.matrices.swapaxes(1, 2), self.groups == 1
         for part in self.parts(len(g), g.itemsize):
-            target, product = made[part], cupy.ascontiguousarray(_product(transposed, self.rows(g[part])))
-            _launch("pixels", g.dtype, target.size, product, target, target.size, len(target), self.channels,
-                    self.windows)  # fmt: skip
+            target, given = made[part], g[part].reshape((-1, self.out, self.places))
+            if one:
+                columns = product(transposed[0], given)
+            else:
+                columns = product(transposed, self.grouped(cupy.ascontiguousarray(given.swapaxes(0, 1))))
+            _launch("pixels", g.dtype, target.size, columns, target, target.size, self.channels,
+                    self.steps(len(target), one), self.windows)  # fmt: skip
         return made
 
     def of_weight(self, g: Any, x: Any) -> Any:
         total = None
         for part in self.parts(len(g), g.itemsize):
-            made = _product(self.rows(g[part]), self.columns(x[part]).swapaxes(1, 2))
+            columns, rows = self.columns(x[part], False, g[part])
+            made = product(rows, columns.swapaxes(1, 2))
             total = made if total is None else total + made
         return total
-
-
-def _product(a: Any, b: Any) -> Any:
-    return cupy.matmul(a[0], b[0])[None] if len(a) == 1 else cupy.matmul(a, b)
 
 
 def _convolved(
@@ -271,7 +301,7 @@ def _convolution_backward(g: Any, x: Any, weight: Any, bias_sizes: Any, *options
 
 def _pool(x: Any, window: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> tuple[Any, Any]:
     """The windows, and the shape of what they give."""
-    n = len(window)
+    n, stride = len(window), stride or window
     size = x.shape[x.ndim - n :]
     count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
     return _windows(size, count, window, stride, padding, dilation), (*x.shape[: x.ndim - n], *count)
@@ -281,9 +311,10 @@ def _max_pool(x: Any, *options: Any) -> Any:
     if not rows_of_one_type(x):
         return NotImplemented
     windows, shape = _pool(x, *options)
-    made, again = cupy.empty((2, *shape), x.dtype)
-    _launch("max_pool", x.dtype, made.size, x, made, again, None, made.size, windows)
-    return made, again
+    few = math.prod(options[0]) < 256
+    made, taps = cupy.empty(shape, x.dtype), cupy.empty(shape, np.uint8 if few else np.int32)
+    _launch("max_pool", x.dtype, made.size, x, made, taps, None, made.size, windows, more=_FEW if few else _MANY)
+    return made, taps
 
 
 def _max_pool_with_indices(x: Any, *options: Any) -> Any:
@@ -291,16 +322,17 @@ def _max_pool_with_indices(x: Any, *options: Any) -> Any:
         return NotImplemented
     windows, shape = _pool(x, *options)
     made, places = cupy.empty(shape, x.dtype), cupy.empty(shape, np.int64)
-    _launch("max_pool", x.dtype, made.size, x, made, None, places, made.size, windows)
+    _launch("max_pool", x.dtype, made.size, x, made, None, places, made.size, windows, more=_FEW)
     return made, places
 
 
-def _max_pool_backward(g: Any, x: Any, best: Any, *options: Any) -> Any:
-    if not rows_of_one_type(x, best) or g.dtype != x.dtype:
+def _max_pool_backward(g: Any, x: Any, taps: Any, *options: Any) -> Any:
+    if not rows_of_one_type(x) or g.dtype != x.dtype or not taps.flags.c_contiguous:
         return NotImplemented
     windows, _ = _pool(x, *options)
     made = cupy.empty_like(x)
-    _launch("max_pool_backward", x.dtype, x.size, cupy.ascontiguousarray(g), x, best, made, x.size, windows)
+    more = _FEW if taps.dtype == np.uint8 else _MANY
+    _launch("max_pool_backward", x.dtype, x.size, cupy.ascontiguousarray(g), taps, made, x.size, windows, more=more)
     return made
 
 

@@ -25,15 +25,15 @@ __device__ long long place_of(long long at, const long long* target, long long i
     return (at / inner * classes + wanted) * inner + at % inner;
 }
 
-template <typename T>
-__global__ void nll(const T* x, const long long* target, const T* weight, T* loss, T* total, long long count,
+template <typename S, typename T = SUM(S)>
+__global__ void nll(const S* x, const long long* target, const S* weight, S* loss, S* total, long long count,
                     long long ignored, long long classes, long long inner, int mean, long long* found) {
     __shared__ T losses[256], weights[256];
     T sum = 0, weighed = 0;
     for (long long i = threadIdx.x; i < count; i += blockDim.x) {
         const long long place = place_of(i, target, ignored, classes, inner, found);
         if (place < 0) continue;
-        const T w = weight ? weight[target[i]] : T(1);
+        const T w = weight ? T(weight[target[i]]) : T(1);
         sum -= w * x[place];
         weighed += w;
     }
@@ -49,8 +49,8 @@ __global__ void nll(const T* x, const long long* target, const T* weight, T* los
     if (threadIdx.x == 0) { *loss = mean ? losses[0] / weights[0] : losses[0]; *total = weights[0]; }
 }
 
-template <typename T>
-__global__ void nll_backward(const T* g, const long long* target, const T* weight, const T* total, T* out,
+template <typename S, typename T = SUM(S)>
+__global__ void nll_backward(const S* g, const long long* target, const S* weight, const S* total, S* out,
                              long long size, long long ignored, long long classes, long long inner, int mean,
                              int each, long long* found) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,7 +58,7 @@ __global__ void nll_backward(const T* g, const long long* target, const T* weigh
     const long long i = at / (classes * inner) * inner + at % inner;
     T made = 0;
     if (place_of(i, target, ignored, classes, inner, found) == at) {
-        made = -(each ? g[i] : *g) * (weight ? weight[target[i]] : T(1));
+        made = -T(each ? g[i] : *g) * (weight ? T(weight[target[i]]) : T(1));
         if (mean) made /= *total;
     }
     out[at] = made;

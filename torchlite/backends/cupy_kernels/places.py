@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from . import asserts
-from .raw import Templates, rows_of_one_type
+from .raw import TYPES, Templates, rows_of_one_type
 
 _SOURCE = (
     asserts.SOURCE
@@ -86,7 +86,7 @@ def combine(ufunc: str, target: Any, index: Any, values: Any) -> Any:
     lines, values = cupy.ascontiguousarray(target), cupy.ascontiguousarray(values)
     if not index.size:
         return None
-    if not rows_of_one_type(lines, values) or not (ufunc == "add" or ufunc in _HOW):
+    if not rows_of_one_type(lines, values, types=TYPES) or not (ufunc == "add" or ufunc in _HOW):
         return NotImplemented
     index = cupy.ascontiguousarray(index, np.int64)
     given = lines, index, values, values.size, values.size // index.size, len(lines)
@@ -118,7 +118,7 @@ def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
     if len(picked) > 1 or index.dtype != np.int64 or not index.size or values.shape != shape:
         return NotImplemented
     index, values = cupy.ascontiguousarray(index), cupy.ascontiguousarray(values)
-    if not rows_of_one_type(target, values):
+    if not rows_of_one_type(target, values, types=TYPES):
         return NotImplemented
     rows, inner = target.shape[dim], math.prod(target.shape[dim + 1 :])
     given = target, index, values, values.size, index.size, rows, inner, asserts.places

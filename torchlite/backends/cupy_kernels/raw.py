@@ -1,21 +1,46 @@
-"""What the tables of raw kernels share: templates over float and double, compiled when they are first launched."""
+"""What the tables of raw kernels share: templates over types of numbers, compiled when they are first launched.
+
+`S` is the type that numbers are stored as, and `T` the one that they are computed in: for halves, float.
+"""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import cupy
 import numpy as np
 
+from ...core.values import dt
+
 TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+STORED = TYPES | {dt.float16.numpy: "stored_half", dt.bfloat16.numpy: "stored_bfloat16"}
+
+def summed(dtype: Any) -> Any:
+    """The type that sums of such numbers are of."""
+    return dtype if dtype in TYPES else np.dtype(np.float32)
+
 
 # NVRTC has no <cmath>.
 _HEADER = """
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
+#define SUM(S) typename Sum<S>::type
+template <typename S> struct Sum { typedef S type; };
+"""
+_HALVES = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#define STORED(NAME, BITS, WIDEN, NARROW) \\
+    struct NAME { \\
+        BITS bits; \\
+        __device__ operator float() const { return WIDEN(bits); } \\
+        __device__ NAME& operator=(float x) { bits = NARROW(x); return *this; } \\
+    }; \\
+    template <> struct Sum<NAME> { typedef float type; };
+STORED(stored_half, __half, __half2float, __float2half)
+STORED(stored_bfloat16, __nv_bfloat16, __bfloat162float, __float2bfloat16)
 """
 
 
@@ -23,12 +48,19 @@ class Templates:
     """CUDA C++ with kernels that are templates over the type of numbers, and then over what is given as `more`."""
 
     def __init__(self, source: str, names: Sequence[tuple[str, str]]) -> None:
-        self.source = _HEADER + source
-        self.expressions = tuple([f"{name}<{t}{more}>" for t in TYPES.values() for name, more in names])
+        self.source, self.names = source, names
+        self.modules: dict[str, Any] = {}  # by type
 
-    @functools.cached_property
-    def module(self) -> Any:
-        return cupy.RawModule(code=self.source, options=("-std=c++14",), name_expressions=self.expressions)
+    def module(self, stored: str) -> Any:
+        """The kernels for numbers stored as this."""
+        found = self.modules.get(stored)
+        if found is None:
+            header = _HEADER if stored in TYPES.values() else _HEADER + _HALVES
+            expressions = [f"{name}<{stored}{more}>" for name, more in self.names]
+            found = self.modules[stored] = cupy.RawModule(
+                code=header + self.source, options=("-std=c++14",), name_expressions=expressions
+            )
+        return found
 
     def launch(
         self, name: str, dtype: Any, blocks: int, threads: tuple[int, ...], given: Any, more: str = "",
@@ -36,16 +68,18 @@ class Templates:
     ) -> None:  # fmt: skip
         """Launch a kernel; arrays that are None are null, and Python's ints are of 64 bits."""
         arguments = tuple([_NULL if a is None else a for a in given])
-        self.module.get_function(f"{name}<{TYPES[dtype]}{more}>")((blocks,), threads, arguments, shared_mem=shared)
+        stored = STORED[dtype]
+        kernel = self.module(stored).get_function(f"{name}<{stored}{more}>")
+        kernel((blocks,), threads, arguments, shared_mem=shared)
 
 
 _NULL = np.intp(0)
 
 
-def rows_of_one_type(first: Any, *others: Any) -> bool:
+def rows_of_one_type(first: Any, *others: Any, types: Any = STORED) -> bool:
     """Whether arrays (or None) lie row by row, not empty, and are of one type that there are kernels for."""
     return (
-        first.dtype in TYPES
+        first.dtype in types
         and first.size > 0
         and first.flags.c_contiguous
         and all([a is None or (a.dtype == first.dtype and a.flags.c_contiguous) for a in others])

@@ -39,8 +39,8 @@ __device__ long long row_start(long long n, long long step) {
 }
 #define EACH(i) for (long long i = threadIdx.x; i < n; i += blockDim.x)
 
-template <typename T, bool logarithm>
-__global__ void softmax(const T* x, T* y, long long n, long long step) {
+template <typename S, bool logarithm, typename T = SUM(S)>
+__global__ void softmax(const S* x, S* y, long long n, long long step) {
     const long long start = row_start(n, step);
     x += start; y += start;
     T most = -INFINITY, sum = 0;
@@ -55,8 +55,8 @@ __global__ void softmax(const T* x, T* y, long long n, long long step) {
     }
 }
 
-template <typename T, bool logarithm>
-__global__ void softmax_backward(const T* g, const T* y, T* out, long long n, long long step) {
+template <typename S, bool logarithm, typename T = SUM(S)>
+__global__ void softmax_backward(const S* g, const S* y, S* out, long long n, long long step) {
     const long long start = row_start(n, step);
     g += start; y += start; out += start;
     T sum = 0;
@@ -68,8 +68,8 @@ __global__ void softmax_backward(const T* g, const T* y, T* out, long long n, lo
     }
 }
 
-template <typename T>
-__global__ void layer_norm(const T* x, const T* weight, const T* bias, T* y, T* means, T* rstds, long long n,
+template <typename S, typename T = SUM(S)>
+__global__ void layer_norm(const S* x, const S* weight, const S* bias, S* y, S* means, S* rstds, long long n,
                            double eps) {
     x += blockIdx.x * n; y += blockIdx.x * n;
     T sum = 0, squares = 0;
@@ -84,8 +84,8 @@ __global__ void layer_norm(const T* x, const T* weight, const T* bias, T* y, T* 
     if (threadIdx.x == 0) { means[blockIdx.x] = mean; rstds[blockIdx.x] = rstd; }
 }
 
-template <typename T>
-__global__ void layer_norm_backward(const T* g, const T* x, const T* weight, const T* means, const T* rstds, T* out,
+template <typename S, typename T = SUM(S)>
+__global__ void layer_norm_backward(const S* g, const S* x, const S* weight, const S* means, const S* rstds, S* out,
                                     long long n) {
     g += blockIdx.x * n; x += blockIdx.x * n; out += blockIdx.x * n;
     const T mean = means[blockIdx.x], rstd = rstds[blockIdx.x];
@@ -104,8 +104,8 @@ __global__ void layer_norm_backward(const T* g, const T* x, const T* weight, con
 }
 
 // A block for 32 columns, whose rows are shared out among its 8 rows of threads.
-template <typename T>
-__global__ void layer_norm_columns(const T* g, const T* x, const T* means, const T* rstds, T* of_weight, T* of_bias,
+template <typename S, typename T = SUM(S)>
+__global__ void layer_norm_columns(const S* g, const S* x, const S* means, const S* rstds, S* of_weight, S* of_bias,
                                    long long rows, long long n) {
     __shared__ T weights[8][33], biases[8][33];
     const long long column = blockIdx.x * 32 + threadIdx.x;

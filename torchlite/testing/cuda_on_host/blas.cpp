@@ -1,6 +1,7 @@
 // cuBLAS's products, as plain loops over column-major matrices. Everything else that CuPy binds to in cuBLAS gives
 // "not supported" (`build.py` makes those functions).
 #include <complex>
+#include <vector>
 
 #include "kernel.h"
 
@@ -47,16 +48,24 @@ template <class T> struct Matrix {
   }
 };
 
-// Sums are of type S, and so are alpha and beta; results of type R.
+// Sums are of type S, in order, and so are alpha and beta; results of type R. Factors are laid out first, so that a whole
+// line of results grows at once.
 template <class T, class S, class R>
 void multiply(int m, int n, int k, S alpha, Matrix<const T> a, Matrix<const T> b, S beta, Matrix<R> c, bool tf32) {
-  for (int j = 0; j < n; j++)
-    for (int i = 0; i < m; i++) {
-      S sum = 0;
-      for (int l = 0; l < k; l++) sum += a.template at<S>(i, l, tf32) * b.template at<S>(l, j, tf32);
-      R& out = c.data[i + j * c.leading];
-      out = narrow<R>(beta == S(0) ? alpha * sum : alpha * sum + beta * wide<S>(out));
+  std::vector<S> lines(size_t(k) * m), sums(m);
+  for (int l = 0; l < k; l++)
+    for (int i = 0; i < m; i++) lines[size_t(l) * m + i] = a.template at<S>(i, l, tf32);
+  for (int j = 0; j < n; j++) {
+    std::fill(sums.begin(), sums.end(), S(0));
+    for (int l = 0; l < k; l++) {
+      const S factor = b.template at<S>(l, j, tf32), *line = &lines[size_t(l) * m];
+      for (int i = 0; i < m; i++) sums[i] += line[i] * factor;
     }
+    for (int i = 0; i < m; i++) {
+      R& out = c.data[i + j * c.leading];
+      out = narrow<R>(beta == S(0) ? alpha * sums[i] : alpha * sums[i] + beta * wide<S>(out));
+    }
+  }
 }
 
 // A batch of products; the matrices of one lie behind those of the other, or where lists of pointers say.

@@ -116,7 +116,7 @@ def _written(target: Path, text: str) -> Path:
 def _library(soname: str, sources: Sequence[Path], arguments: Sequence[str]) -> Path:
     """A library that is found by its name for the linker, once it is loaded."""
     target = cache() / f"{soname}-{_digest(*[p.read_bytes() for p in sources])}"
-    given = [*_FLAGS, "-O2", "-shared", f"-Wl,-soname,{soname}", *arguments, *map(str, sources), "-ldl"]
+    given = [*_FLAGS, "-O3", "-shared", f"-Wl,-soname,{soname}", *arguments, *map(str, sources), "-ldl"]
     return _compile(target, given)
 
 
