@@ -156,7 +156,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5
         stable = (x <= low) | (x > high)
         kept = torch.where(stable, x, low)
-        exact = torch.special.expm1(kept).abs().log() - kept.abs().log()
+        exact = torch.expm1(kept).abs().log() - kept.abs().log()
         return torch.where(stable, exact, x / 2 + x**2 / 24 - x**4 / 2880)
 
 

@@ -45,7 +45,7 @@ class Gamma(ExponentialFamily):
         return torch.xlogy(a, rate) + torch.xlogy(a - 1, value) - rate * value - a.lgamma()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return torch.special.gammainc(self.concentration, self.rate * self._checked(value))
+        return torch.igamma(self.concentration, self.rate * self._checked(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -81,7 +81,7 @@ def _register_formulas(formulas: dict[tuple[type, type], Callable[[Any, Any], Te
 
 
 def _xlogx(x: Tensor) -> Tensor:
-    return torch.special.xlogy(x, x)
+    return torch.xlogy(x, x)
 
 
 def _unless(impossible: Tensor, divergence: Tensor) -> Tensor:
