@@ -4,6 +4,7 @@ import gc
 import glob
 import multiprocessing
 import os
+import pickle
 import random
 import re
 import signal
@@ -25,9 +26,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    """No process and no file in shared memory outlives a test."""
+    """No process and no file in shared memory outlives a test, in which workers are forked."""
     before = _files()
+    method = multiprocessing.get_start_method()  # since Python 3.14 a server forks, to which lambdas cannot be sent
+    multiprocessing.set_start_method("fork", force=True)
     yield
+    multiprocessing.set_start_method(method, force=True)
     gc.collect()
     assert not multiprocessing.active_children()
     assert _files() <= before
@@ -311,7 +315,8 @@ def test_workers_started_in_other_ways(method):
 
 
 def test_what_cannot_be_sent_to_a_spawned_worker_is_warned_of():
-    with pytest.warns(UserWarning, match="Got pickle error when attempting"), pytest.raises(AttributeError):
+    refused = pytest.raises((AttributeError, pickle.PicklingError))  # the latter since Python 3.14
+    with pytest.warns(UserWarning, match="Got pickle error when attempting"), refused:
         list(DataLoader(Calls(lambda index: index), num_workers=1, multiprocessing_context="spawn"))
 
 

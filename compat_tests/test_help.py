@@ -215,7 +215,7 @@ def test_the_source_of_classes_is_found(namespace: str) -> None:
     scattered = {"allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks"}
     lost = []
     for name, value, model in named(namespace):
-        if inspect.isclass(value) and is_ours(value) and not name.endswith("Transform") and name not in scattered:
+        if inspect.isclass(value) and is_ours(value) and name not in scattered:
             try:
                 inspect.getsource(model)
             except (OSError, TypeError):

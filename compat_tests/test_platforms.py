@@ -177,3 +177,25 @@ def test_names_leave_sources_where_python_3_13_has_them() -> None:
     files = (ROOT / "torchlite").rglob("*.py")
     told = re.compile(r"^ *(?:[A-Z]\w*|_cls|_class)\.__module__ = ", re.MULTILINE)  # and not by `bear_name`
     assert [str(file) for file in files if told.search(file.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(("alias", "root"), [([], "torchlite"), (["-m", "torchlite"], "torch")])
+def test_the_source_of_distributions_is_found_by_this_python(alias: list[str], root: str) -> None:
+    """Classes that share a file, or that PyTorch has in one file and that stand in several here."""
+    program = f"""
+import inspect, {root}
+from {root}.fx.immutable_collections import immutable_dict
+
+d = {root}.distributions
+classes = [cls for cls in vars(d).values() if inspect.isclass(cls)]
+assert len(classes) > 60
+assert all(cls.__module__.startswith("{root}.") for cls in classes)
+hidden = d.transforms._InverseTransform, d.relaxed_bernoulli.LogitRelaxedBernoulli, immutable_dict
+for cls in [*classes, *hidden]:
+    assert f"class {{cls.__name__}}" in inspect.getsource(cls)[:200], cls
+"""
+    run = subprocess.run(
+        [sys.executable, *alias, "-c", program], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr

@@ -78,7 +78,7 @@ class Alias:
             return
         if self.everywhere:
             homed, name = _homes(module), torch_name(module.__name__)
-            sys.modules[name] = module
+            sys.modules.update({name: module} | {f"{name}.{also}": m for also, m in _second_names(module)})
             self.undo.callback(setattr, module, "__name__", module.__name__)
             self.undo.callback(_rename, homed, "torchlite")
             module.__name__ = name
@@ -111,6 +111,17 @@ class Alias:
     def _insert(self, places: list[Any], index: int, entry: Any) -> None:
         places.insert(index, entry)
         self.undo.callback(_remove, places, entry)
+
+
+def _second_names(package: ModuleType) -> list[tuple[str, ModuleType]]:
+    """The modules in a package that are there under names that are not their own."""
+    return [
+        (name, value)
+        for name, value in vars(package).items()
+        if isinstance(value, ModuleType)
+        and value.__name__.rpartition(".")[2] != name
+        and sys.modules.get(f"{package.__name__}.{name}") is value
+    ]
 
 
 def _homes(module: ModuleType) -> list[Any]:

@@ -22,6 +22,7 @@ from . import (
     matrices,
     multivariate,
     parameters,
+    relaxed,
     transformed,
     transforms,
 )
@@ -35,6 +36,7 @@ from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, GeneralizedPareto, Laplace, Normal, StudentT, Uniform, VonMises
 from .matrices import LKJCholesky, Wishart
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal
+from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
 from .transformed import (
     Gumbel,
     HalfCauchy,
@@ -44,8 +46,6 @@ from .transformed import (
     LogisticNormal,
     LogNormal,
     Pareto,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
     Weibull,
 )
 from .transforms import *
@@ -58,8 +58,8 @@ _ALSO = {
     counts: "bernoulli binomial continuous_bernoulli geometric negative_binomial poisson",
     categories: "categorical multinomial one_hot_categorical",
     composed: "independent mixture_same_family transformed_distribution",
-    transformed: "gumbel half_cauchy half_normal inverse_gamma kumaraswamy log_normal logistic_normal pareto "
-    "relaxed_bernoulli relaxed_categorical weibull",
+    transformed: "gumbel half_cauchy half_normal inverse_gamma kumaraswamy log_normal logistic_normal pareto weibull",
+    relaxed: "relaxed_bernoulli relaxed_categorical",
     multivariate: "lowrank_multivariate_normal multivariate_normal",
     matrices: "lkj_cholesky wishart",
 }

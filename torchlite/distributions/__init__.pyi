@@ -50,8 +50,8 @@ from torchlite.distributions.transformed import Pareto as Pareto
 from torchlite.distributions.counts import Poisson as Poisson
 from torchlite.distributions.transforms.vector import PositiveDefiniteTransform as PositiveDefiniteTransform
 from torchlite.distributions.transforms.scalar import PowerTransform as PowerTransform
-from torchlite.distributions.transformed import RelaxedBernoulli as RelaxedBernoulli
-from torchlite.distributions.transformed import RelaxedOneHotCategorical as RelaxedOneHotCategorical
+from torchlite.distributions.relaxed import RelaxedBernoulli as RelaxedBernoulli
+from torchlite.distributions.relaxed import RelaxedOneHotCategorical as RelaxedOneHotCategorical
 from torchlite.distributions.transforms.transform import ReshapeTransform as ReshapeTransform
 from torchlite.distributions.transforms.scalar import SigmoidTransform as SigmoidTransform
 from torchlite.distributions.transforms.vector import SoftmaxTransform as SoftmaxTransform
@@ -82,6 +82,7 @@ from torchlite.distributions import matrices as matrices
 from torchlite.distributions import multivariate as multivariate
 from torchlite.distributions import parameters as parameters
 from torchlite.distributions.kl import register_kl as register_kl
+from torchlite.distributions import relaxed as relaxed
 from torchlite.distributions import texts as texts
 from torchlite.distributions import transformed as transformed
 from torchlite.distributions import transforms as transforms

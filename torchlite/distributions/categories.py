@@ -1,4 +1,4 @@
-"""Distributions over categories, and of how often each comes; and their continuous relaxations."""
+"""Distributions over categories, and of how often each comes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from . import constraints
 from .counts import Binomial
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
 from .library import torch
-from .parameters import broadcast_all, clamp_probs, each, uniform
+from .parameters import broadcast_all, each
 
-_OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
+OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
 
 
 class Categorical(ByProbsOrLogits, Distribution):
     """A category, as its number."""
 
-    arg_constraints = _OVER_CATEGORIES
+    arg_constraints = OVER_CATEGORIES
     has_enumerate_support = True
     is_binary = False
     expands = ("probs", "logits")
@@ -71,10 +71,10 @@ class Categorical(ByProbsOrLogits, Distribution):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-class _OnCategorical(Distribution):
+class OnCategorical(Distribution):
     """A distribution whose parameters are those of a `Categorical` that it holds."""
 
-    arg_constraints = _OVER_CATEGORIES
+    arg_constraints = OVER_CATEGORIES
 
     logits = property(lambda self: self._categorical.logits)
     probs = property(lambda self: self._categorical.probs)
@@ -92,7 +92,7 @@ class _OnCategorical(Distribution):
         new._categorical = self._categorical.expand(batch_shape)
 
 
-class OneHotCategorical(_OnCategorical):
+class OneHotCategorical(OnCategorical):
     """A category, as a vector of zeros with a one in its place."""
 
     support = constraints.one_hot
@@ -137,7 +137,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(_OnCategorical):
+class Multinomial(OnCategorical):
     """How often each category comes in `total_count` draws."""
 
     total_count: int
@@ -181,63 +181,3 @@ class Multinomial(_OnCategorical):
         counts = self._binomial.enumerate_support(False)[1:]
         of_counts = self._binomial.log_prob(counts).exp()
         return n * self._categorical.entropy() - (n + 1).lgamma() + (of_counts * (counts + 1).lgamma()).sum([0, -1])
-
-
-class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
-    """Logits of the numbers that `RelaxedBernoulli` draws."""
-
-    arg_constraints = each(probs=constraints.unit_interval, logits=constraints.real)
-    support = constraints.real
-    expands = ("probs", "logits")
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        self.temperature = temperature
-        self._settle(validate_args, **self._give(probs, logits))
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new.temperature = self.temperature
-
-    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        probs = clamp_probs(self.probs.expand(shape))
-        u = clamp_probs(uniform(shape, probs))
-        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
-        logits, value = broadcast_all(self.logits, value)
-        difference = logits - value * self.temperature
-        return self.temperature.log() + difference - 2 * difference.exp().log1p()
-
-
-class ExpRelaxedCategorical(_OnCategorical):
-    """Logarithms of the points that `RelaxedOneHotCategorical` draws."""
-
-    support = constraints.real_vector
-    has_rsample = True
-    expands = ()
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        self.temperature = temperature
-        self._hold(Categorical(probs, logits), validate_args)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new.temperature = self.temperature
-
-    def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
-        u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
-        scores = (self.logits - (-u.log()).log()) / self.temperature
-        return scores - scores.logsumexp(-1, True)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        n = self._categorical._num_events
-        logits, value = broadcast_all(self.logits, self._checked(value))
-        scale = torch.full_like(self.temperature, float(n)).lgamma() + self.temperature.log() * (n - 1)
-        score = logits - value * self.temperature
-        return (score - score.logsumexp(-1, True)).sum(-1) + scale

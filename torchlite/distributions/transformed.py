@@ -8,7 +8,6 @@ from typing import Any
 from ..core.machine import Tensor
 from ..core.values import Size
 from . import constraints
-from .categories import ExpRelaxedCategorical, LogitRelaxedBernoulli
 from .composed import TransformedDistribution
 from .gamma_family import Exponential, Gamma
 from .library import torch
@@ -19,17 +18,14 @@ from .transforms import (
     AffineTransform,
     ExpTransform,
     PowerTransform,
-    SigmoidTransform,
     StickBreakingTransform,
 )
 
 _LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _SCALE = each(scale=constraints.positive)
-_BINARY = each(probs=constraints.unit_interval, logits=constraints.real)
-_OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
 
 
-def _of_base(name: str) -> Any:
+def of_base(name: str) -> Any:
     """A parameter that is the base distribution's."""
     return property(lambda self: getattr(self.base_dist, name), doc=f"The {name} of the base distribution.")
 
@@ -45,8 +41,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args)
 
-    loc = _of_base("loc")
-    scale = _of_base("scale")
+    loc = of_base("loc")
+    scale = of_base("scale")
     mean = property(lambda self: (self.loc + self.scale**2 / 2).exp())
     mode = property(lambda self: (self.loc - self.scale**2).exp())
 
@@ -84,7 +80,7 @@ class _Half(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    scale = _of_base("scale")
+    scale = of_base("scale")
     mode = property(lambda self: torch.zeros_like(self.scale))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -235,8 +231,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
-    concentration = _of_base("concentration")
-    rate = _of_base("rate")
+    concentration = of_base("concentration")
+    rate = of_base("rate")
     mode = property(lambda self: self.rate / (self.concentration + 1))
     mean = property(lambda self: torch.where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf))
 
@@ -292,40 +288,3 @@ class Kumaraswamy(TransformedDistribution):
         a, b = self.concentration1, self.concentration0
         harmonic = (b + 1).digamma() + euler_constant
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - a.log() - b.log()
-
-
-class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that come close to a Bernoulli distribution's as the temperature falls."""
-
-    arg_constraints = _BINARY
-    support = constraints.unit_interval
-    has_rsample = True
-    expands = ()
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
-
-    temperature = _of_base("temperature")
-    logits = _of_base("logits")
-    probs = _of_base("probs")
-
-
-class RelaxedOneHotCategorical(TransformedDistribution):
-    """Points of the simplex that come close to one-hot vectors as the temperature falls."""
-
-    arg_constraints = _OVER_CATEGORIES
-    support = constraints.simplex
-    has_rsample = True
-    expands = ()
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
-
-    temperature = _of_base("temperature")
-    logits = _of_base("logits")
-    probs = _of_base("probs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..utils._pytree import register_pytree_node
@@ -17,20 +18,28 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
     raise TypeError(f"'{type(self).__name__}' {_WHY}")
 
 
-def _frozen(name: str, base: type, writers: str, parts: Any) -> Any:
-    more: dict[str, Any] = {writer: _refuse for writer in writers.split()}
-    more |= {"__hash__": lambda self: hash(parts(self)), "__reduce__": lambda self: (type(self), (base(self),))}
-    return type(name, (base,), more | {"__module__": __name__})
+def _frozen(writers: str, parts: Callable[[Any], Any]) -> Callable[[type], type]:
+    """Let a class refuse what writes to it, and be hashed by its parts."""
+
+    def freeze(cls: Any) -> type:
+        for writer in writers.split():
+            setattr(cls, writer, _refuse)
+        cls.__hash__ = lambda self: hash(parts(self))
+        cls.__reduce__ = lambda self: (cls, (cls.__base__(self),))
+        return cls
+
+    return freeze
 
 
-immutable_list = _frozen(
-    "immutable_list", list,
-    "__delitem__ __iadd__ __imul__ __setitem__ append clear extend insert pop remove reverse sort", tuple,
-)  # fmt: skip
-immutable_dict = _frozen(
-    "immutable_dict", dict, "__delitem__ __ior__ __setitem__ clear pop popitem setdefault update",
-    lambda d: frozenset(d.items()),
-)  # fmt: skip
+@_frozen("__delitem__ __iadd__ __imul__ __setitem__ append clear extend insert pop remove reverse sort", tuple)
+class immutable_list(list[Any]):
+    """A list that cannot be changed."""
+
+
+@_frozen("__delitem__ __ior__ __setitem__ clear pop popitem setdefault update", lambda d: frozenset(d.items()))
+class immutable_dict(dict[Any, Any]):
+    """A dictionary that cannot be changed."""
+
 
 register_pytree_node(immutable_list, lambda values: (list(values), None), lambda values, _: immutable_list(values))
 register_pytree_node(

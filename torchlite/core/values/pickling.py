@@ -16,7 +16,10 @@ def bear_name(named: Any, module: str) -> None:
     """Let a class, or a function, be shown as one of PyTorch's module. Where a class begins is forgotten by Python 3.13
     then, which is as well where that module is in another file."""
     line = getattr(named, "__dict__", {}).get("__firstlineno__")
-    stays = named.__module__.partition(".")[2] == module.partition(".")[2]
+    home = named.__module__
+    stays = home.partition(".")[2] == module.partition(".")[2] or (
+        module in sys.modules and sys.modules[module] is sys.modules.get(home)
+    )
     named.__module__ = module
     if line is not None and stays:
         named.__firstlineno__ = line

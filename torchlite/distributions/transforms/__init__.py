@@ -1,6 +1,6 @@
 """Transforms of numbers (`scalar`), and of vectors and matrices (`vector`)."""
 
-from ...core.values.pickling import bear_name
+from ...core.values.sources import one_source
 from .scalar import (
     AbsTransform,
     AffineTransform,
@@ -31,6 +31,4 @@ __all__ = [
     "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform", "identity_transform",
 ]  # fmt: skip
 
-for _name in (*__all__, "_InverseTransform"):  # as pickles name them
-    if _name != "identity_transform":
-        bear_name(globals()[_name], __name__)
+one_source(globals(), "transform", "scalar", "vector")  # as pickles name them

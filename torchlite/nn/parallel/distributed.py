@@ -157,7 +157,7 @@ class DistributedDataParallel(Module, Joinable):
         first_of_static = self.static_graph and self.reducer.iteration == 1
         if not places or not (first_of_static or (self.find_unused_parameters and not self.static_graph)):
             return output
-        for at, leaf in zip(places, _Sink.apply(self.reducer, *[leaves[at] for at in places])):
+        for at, leaf in zip(places, _DDPSink.apply(self.reducer, *[leaves[at] for at in places])):
             leaves[at] = leaf
         return tree_unflatten(leaves, spec)
 
@@ -311,7 +311,7 @@ class _Shadow(JoinHook):
         _sync_module_states(ddp.module, ddp.process_group, ddp.broadcast_bucket_size, root, ddp.parameters_to_ignore)
 
 
-class _Sink(Function):
+class _DDPSink(Function):
     """Hands on the outputs of a module; so that backward reaches all of them, and tells when it begins."""
 
     @staticmethod
@@ -325,5 +325,3 @@ class _Sink(Function):
         ctx.reducer.begin()
         return (None, *grads)
 
-
-_Sink.__name__ = _Sink.__qualname__ = "_DDPSink"
