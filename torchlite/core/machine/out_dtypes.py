@@ -29,6 +29,7 @@ _EXACT = {
     "diag frobenius_norm norm renorm tril triu": _PLAIN,
     "float_power": "the output given to float_power has dtype {got.legacy} but the operation's result requires dtype "
     "{want.legacy}",
+    "frexp": "torch.frexp() expects mantissa to have dtype {want.cname} but got {got.cname}",
     "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {want.cname} and "
     "hist {got.cname}",
     "index_select masked_select": _SAME_SCALAR_TYPE,
@@ -54,6 +55,7 @@ _CASTABLE = (
 
 # Of ops whose (first) result has to be castable to it.
 _CAST = {
+    "cholesky cholesky_inverse cholesky_solve": _CASTABLE.replace("{name}", "result"),
     "linalg_cond": _CASTABLE.replace("{name}", "result"),
     "linalg_eig linalg_eigvals": "torch." + _CASTABLE.replace("{name}", "eigenvalues"),
     "linalg_matrix_rank": "torch." + _CASTABLE.replace("{name}", "result"),

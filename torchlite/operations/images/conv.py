@@ -6,6 +6,7 @@ tensors, so that the derivatives of the second are made of the two again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,11 +37,21 @@ def _sliding(
     return sliding(size, count, kernel, stride, padding, dilation)
 
 
+def _keeps_channels_inside(backend: Backend, x: Array, weight: Any, transposed: bool, groups: int) -> bool:
+    """Whether the result is in channels-last format, as an image is: of volumes, where a library spreads them back."""
+    if not keeps_channels_inside(backend, x, weight):
+        return False
+    if not transposed or weight.ndim < 5:
+        return True
+    large = groups > 1 or len(x) > 1 or min(weight.shape[-2:]) > 3 or math.prod(x.shape[:4]) > 20480
+    return large and dt.of_numpy(x.dtype) in (dt.float32, dt.bfloat16)
+
+
 def _convolution(
     backend: Backend, x: Array, weight: Any, bias: Any,
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
 ) -> Any:  # fmt: skip
-    inside = keeps_channels_inside(backend, x, weight)
+    inside = _keeps_channels_inside(backend, x, weight, transposed, groups)
     w = _sliding(backend, x, weight, stride, padding, dilation, transposed, output_padding)
     if not x.shape[1]:
         return backend.xp.zeros((len(x), 0, *w.count), x.dtype)  # PyTorch makes no channels of none

@@ -326,7 +326,7 @@ def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
 
 
 def _unpool(backend: Backend, self: Array, indices: Array, output_size: Ints) -> Any:
-    """Of several values for one place, the last is taken."""
+    """Of several values for one place, the last is taken. Volumes lie row by row."""
     xp = backend.xp
     cells = math.prod(output_size)
     lead = self.shape[: self.ndim - len(output_size)]
@@ -342,7 +342,8 @@ def _unpool(backend: Backend, self: Array, indices: Array, output_size: Ints) ->
     if self.size:
         flat = indices.reshape((images, -1)) + xp.arange(0, images * cells, cells).reshape((-1, 1))
         made[flat.reshape(-1)] = self.reshape(-1)
-    return like(backend, made.reshape((*lead, *output_size)), self)
+    made = made.reshape((*lead, *output_size))
+    return like(backend, made, self) if len(output_size) == 2 else made
 
 
 def _declare_unpool(dims: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python
-from ...core.machine import Tensor, moves, requires_grad
+from ...core.machine import Tensor, into, moves, requires_grad
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.matmul import Exact, into_exactly
 from ..vocabulary import INEXACT
@@ -49,6 +49,12 @@ def offer_op(*overloads: Any) -> Callable[..., Any]:
     call = publish(*overloads, function=False, method=False)
     linalg[overloads[0].signature.name.removeprefix("linalg_")] = call
     return call
+
+
+
+def into_laid(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    """The `out=` form of what is computed there, where the dtype is the same: resized, it lies as the result does."""
+    return into(out, f, values, name, elementwise=getattr(out, "dtype", None) is values[0].dtype)
 
 
 # ---- what operands must be

@@ -17,6 +17,7 @@ from .base import (
     columns,
     common_batch,
     diagonal,
+    into_laid,
     offer_op,
     offered,
     one_by_one,
@@ -178,7 +179,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     return _cholesky_solve_op.apply(*common_batch(self, input2), upper)
 
 
-@published("cholesky_inverse(Tensor self, bool upper=False)")
+@published("cholesky_inverse(Tensor self, bool upper=False)", into=into_laid)
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor."""
     check_square("cholesky_inverse", self)

@@ -10,7 +10,7 @@ from ...core.machine import LEADING, Tensor, functions
 from ...core.values import Array, Namespace, dt, not_implemented_for, warn_once
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
-from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, offer, offer_op
+from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, into_laid, offer, offer_op
 from .triangular import triangular
 
 
@@ -215,8 +215,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool
     return _ormqr.apply(input, tau, other, left, transpose)
 
 
-offer("linalg_householder_product(Tensor input, Tensor tau)", householder_product)
-publish_python("orgqr(Tensor self, Tensor input2)", householder_product)
+offer("linalg_householder_product(Tensor input, Tensor tau)", householder_product, into=into_laid)
+publish_python("orgqr(Tensor self, Tensor input2)", householder_product, into=into_laid)
 
 
 describe(

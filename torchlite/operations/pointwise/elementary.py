@@ -233,7 +233,7 @@ frexp = Elementwise(
     "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     "frexp",
     {"self": lambda g, exponent: g / 2.0 ** exponent.to(g.dtype)},
-    result=("same", dt.int32), refuse=_floating_only, halves="wide",
+    result=("same", dt.int32), refuse=_floating_only, halves="wide", exact_out=True,
 )  # fmt: skip
 publish(frexp)
 

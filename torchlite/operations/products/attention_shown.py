@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, publish
+from ...core.declare import Along, Op, publish, refused
 from ...core.machine import Tensor, functions
 from ...core.values import Array, Namespace, dt
 from ..formulas import options
 from ..pointwise.arithmetic import multiply_by
-from ..reductions.softmax import softmax_backward
+from ..reductions.softmax import NOT_FLOAT, softmax_backward
 from .matmul import matmul
 
 
@@ -26,6 +26,7 @@ def _safe(xp: Namespace, array: Array, axis: int, *_: Any) -> Any:
 safe_softmax = Along(
     "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)", _safe,
     lambda g, result, dim, self_dtype: softmax_backward.apply(g, result, dim, self_dtype), node="SafeSoftmaxBackward0",
+    refuse=refused("softmax_lastdim_kernel_impl", *NOT_FLOAT),
 )  # fmt: skip
 
 

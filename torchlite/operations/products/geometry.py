@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, conj, describe, published, sum_to
-from ...core.machine import BROADCAST, LEADING, Tensor
+from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
@@ -37,19 +38,30 @@ def _cross(xp: Namespace, self: Array, other: Any, dim: int) -> Any:
     return xp.ascontiguousarray(xp.stack(parts, dim))
 
 
+def _check_out_apart(out: Any, values: Sequence[Any]) -> None:
+    for operand in values[:2]:
+        if isinstance(out, TensorBase):
+            check_apart(out, operand, whole=True)
+
+
 linalg_cross: Exact = Exact(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1)", _cross,
     {
         "self": lambda g, other, dim, self_shape: sum_to(linalg_cross.apply(conj(other), g, dim), self_shape),
         "other": lambda g, self, dim, other_shape: sum_to(linalg_cross.apply(g, conj(self), dim), other_shape),
     },
-    check=_check_cross,
+    check=_check_cross, check_out=_check_out_apart,
     linear="each",
     batch=LEADING, shows="dim",
 )  # fmt: skip
 
 
-@published("cross(Tensor self, Tensor other, int? dim=None)", into=into_exactly, by_form=True)
+def _into_cross(out: Any, cross: Any, values: Sequence[Any], name: str) -> Any:
+    _check_out_apart(out, values)
+    return into_exactly(out, cross, values, name)
+
+
+@published("cross(Tensor self, Tensor other, int? dim=None)", into=_into_cross, by_form=True)
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along a dimension of size 3: the first such one when none is named."""
     if dim is None:

@@ -256,8 +256,11 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
     def by_rows(self: Tensor) -> Tensor:
         return by_dim.apply(self.reshape(-1), 0, False)[0]
 
+    def into(op: Reduction, out: Any, values: Any) -> Any:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+
     publish(
-        Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows, complex_gradients=False), by_dim
+        Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows, complex_gradients=False, into=into), by_dim
     )
 
 

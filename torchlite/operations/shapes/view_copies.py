@@ -34,15 +34,18 @@ def _into_each(op: Op, out: Any, values: Sequence[Any]) -> Any:
     return None if isinstance(result, tuple) else result
 
 
-def copy_of(viewed: Op) -> Op:
-    """The op that copies what a view shows; it takes over the view's kernel and derivative."""
+def copy_of(viewed: Op, by_rows: bool = False) -> Op:
+    """The op that copies what a view shows; it takes over the view's kernel and derivative.
 
-    def kernel(backend: Backend, *arguments: Any) -> Any:
-        made = viewed.kernel_on(backend)(*arguments)
+    `by_rows` says that it is seen as if it lay row by row.
+    """
+
+    def kernel(backend: Backend, array: Array, *arguments: Any) -> Any:
+        made = viewed.kernel_on(backend)(backend.copy(array, "C") if by_rows else array, *arguments)
         return [backend.copy(m, "C") for m in made] if isinstance(made, list) else backend.copy(made, "C")
 
     def copied(*values: Any) -> Any:
-        shown = viewed.apply(*values)
+        shown = viewed.apply(values[0].contiguous() if by_rows else values[0], *values[1:])
         return tuple([s.clone() for s in shown]) if isinstance(shown, tuple) else shown.clone()
 
     name, overload = viewed.signature.name, viewed.signature.overload
@@ -58,7 +61,7 @@ def copy_of(viewed: Op) -> Op:
 
 diagonal_copy = copy_of(diagonal)
 publish(diagonal_copy, method=False)
-publish(copy_of(view), copy_of(view_dtype), method=False)
+publish(copy_of(view, by_rows=True), copy_of(view_dtype), method=False)
 publish(copy_of(squeeze), copy_of(squeeze_dim), copy_of(squeeze_dims), method=False)
 for _view in (
     alias, as_strided, detach, expand, permute, reshape_alias, select, slice_, split, split_with_sizes, t, transpose,

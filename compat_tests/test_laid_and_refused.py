@@ -1,0 +1,74 @@
+"""What sweeps of all operators over layouts, and over what `out=` is given, found: layouts, refusals, who may read."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from .side_by_side import same_story
+
+INSIDE = "contiguous(memory_format=torch.channels_last_3d)"
+CALLS = f"""
+torch.view_copy(torch.arange(12.0).reshape(3, 4).t(), (12,))
+torch.view_copy(torch.arange(12.0).reshape(3, 4).t(), (2, 6)).stride()
+torch.vmap(lambda x: torch.view_copy(x, (4,)))(torch.arange(12.0).reshape(2, 2, 3).permute(2, 1, 0))
+torch.cross(x, x + 1, out=x)
+torch.linalg.cross(x, x + 1, out=x)
+torch.linalg.cross(x + 1, x, dim=0, out=x)
+torch.linalg.cross(x + 1, x, out=torch.empty(0)).stride()
+torch.frexp(x, out=(torch.ones(3, 3).double(), torch.ones(3, 3).int()))
+torch.median(x, out=torch.ones(()))
+torch.nanmedian(x, out=torch.ones(()))
+torch.median(x, 0, out=(torch.ones(3), torch.ones(3).long()))
+torch.cholesky(torch.eye(3), out=torch.eye(3).int())
+torch.cholesky_inverse(torch.eye(3), out=torch.eye(3).int())
+torch.cholesky_solve(torch.eye(3), torch.eye(3), out=torch.eye(3).int())
+torch.cholesky_inverse(torch.eye(3), out=torch.empty(0)).stride()
+torch.cholesky_inverse(torch.eye(3).expand(2, 3, 3), out=torch.empty(0)).stride()
+torch.cholesky_inverse(torch.eye(3), out=torch.empty(0).double()).stride()
+torch.cholesky_inverse(torch.eye(3), out=torch.empty(3, 3)).stride()
+torch.orgqr(torch.eye(3), torch.ones(3), out=torch.empty(0)).stride()
+torch.linalg.householder_product(torch.eye(3), torch.ones(3), out=torch.empty(0)).stride()
+torch.linalg.householder_product(torch.eye(3), torch.ones(3), out=torch.empty(0).double()).stride()
+torch.ops.aten._safe_softmax(torch.ones(3).int(), 0)
+torch.ops.aten._safe_softmax(torch.ones(3).cfloat(), 0)
+torch.nn.functional.max_unpool3d(torch.ones(1, 2, 1, 3, 2).{INSIDE}, torch.zeros(1, 2, 1, 3, 2).long(), 2).stride()
+"""
+
+
+@pytest.mark.parametrize("call", CALLS.strip().splitlines())
+def test_calls(call):
+    @same_story
+    def program(torch, tell):
+        warnings.simplefilter("ignore")  # of what is young, or to go
+        x = torch.arange(9.0).reshape(3, 3)
+        try:
+            made = eval(call, {"torch": torch, "x": x})
+        except Exception as error:
+            tell(type(error).__name__, str(error).partition("\n")[0])
+        else:
+            tell([*made] if isinstance(made, tuple) else made, x)
+
+    program()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("images", "filters", "groups"),
+    [
+        ((1, 3, 4, 4, 4), (3, 2, 2, 2, 2), 1), ((2, 3, 4, 4, 4), (3, 2, 2, 2, 2), 1),
+        ((1, 3, 4, 4, 4), (3, 2, 2, 2, 2), 3), ((1, 3, 4, 4, 4), (3, 2, 1, 4, 4), 1),
+        ((1, 3, 4, 4, 4), (3, 2, 2, 2, 4), 1), ((1, 8, 16, 16, 11), (8, 2, 1, 1, 1), 1),
+    ],
+)  # fmt: skip
+def test_volumes_spread_back_lie_as_pytorchs_kernels_leave_them(images, filters, groups, dtype):
+    @same_story
+    def program(torch, tell):
+        x, w = torch.ones(images, dtype=getattr(torch, dtype)), torch.ones(filters, dtype=getattr(torch, dtype))
+        inside = x.contiguous(memory_format=torch.channels_last_3d)
+        for one, other in ((inside, w), (x, w.contiguous(memory_format=torch.channels_last_3d)), (x, w)):
+            for stride in (1, 2):
+                tell(torch.nn.functional.conv_transpose3d(one, other, groups=groups, stride=stride).stride())
+
+    program()
