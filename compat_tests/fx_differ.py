@@ -8,10 +8,10 @@ import io
 import re
 import warnings
 
-from .fx import graphs, passes, traces
+from .fx import graphs, passes, tools, traces
 from .fx.programs import PROGRAMS
 
-THEMES = (graphs, passes, traces)
+THEMES = (graphs, passes, tools, traces)
 NAMES = list(PROGRAMS)
 
 

@@ -16,8 +16,9 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in aten:
-        return aten[name]
-    if name in functions:
-        return functions[name]
+    from ..nn import functional
+
+    for table in (functions, aten, vars(functional)):
+        if name in table:
+            return table[name]
     raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")

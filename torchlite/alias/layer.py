@@ -129,7 +129,7 @@ def _homes(module: ModuleType) -> list[Any]:
     if module.__name__ == "torchlite":  # what is published there may have its place in `torch.functional`
         names = ("torchlite", "torchlite.functional")
         return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
-    inside = f"{module.__name__}."
+    inside = f"{module.__name__}.", "torchlite._C._nn."  # where functions of layers are said to be
     told = [(value, getattr(value, "__module__", None)) for value in vars(module).values()]
     return [value for value, home in told if isinstance(home, str) and f"{home}.".startswith(inside)]
 

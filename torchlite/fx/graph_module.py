@@ -324,7 +324,7 @@ class GraphModule(Module):
         lines.append(f"        self.load_state_dict(torch.load(r'{folder}/state_dict.pt'))")
         lines.append("\n".join(["    " + line for line in self.code.strip("\n").split("\n")]))
         (folder / "module.py").write_text("\n".join(lines) + "\n")
-        (folder / "__init__.py").write_text("from .module import *\n")
+        (folder / "__init__.py").write_text("from .module import *")
         if saved:
             warn(
                 "Was not able to save the following children modules as reprs -saved as pickled files instead: "

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..nn.modules.module import Module
+from . import traceback
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
@@ -73,7 +74,8 @@ class Interpreter:
     def run_node(self, n: Node) -> Any:
         """The value of a node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        with traceback.set_current_meta(n):
+            return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The next argument."""

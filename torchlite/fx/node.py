@@ -18,6 +18,7 @@ from ..core.values.dtype import dtype
 from ..nn import functional
 from ..queries import _assert
 from .immutable_collections import immutable_dict, immutable_list
+from .operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -331,15 +332,17 @@ class Node:
             f"kwargs = {_shown(dict(self.kwargs))})"
         )
 
-    def normalized_arguments(self, *_: Any, **__: Any) -> Any:
-        """The arguments by their names, where the function's signature can be asked for."""
-        if self.op != "call_function" or isinstance(self.target, str):
-            return None
-        try:
-            bound = inspect.signature(self.target).bind(*self.args, **self.kwargs)
-        except (TypeError, ValueError):
-            return None
-        return (), dict(bound.arguments)
+    def normalized_arguments(
+        self, root: Any, arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+        normalize_to_only_use_kwargs: bool = False,
+    ) -> ArgsKwargsPair | None:  # fmt: skip
+        """The arguments with the names and defaults of what is called, where these are known."""
+        given = self.args, dict(self.kwargs)
+        if self.op == "call_function" and callable(self.target):
+            return normalize_function(self.target, *given, arg_types, kwarg_types, normalize_to_only_use_kwargs)
+        if self.op == "call_module":
+            return normalize_module(root, str(self.target), *given, normalize_to_only_use_kwargs)
+        return None
 
 
 def nodes_in(value: Any) -> Iterator[Node]:

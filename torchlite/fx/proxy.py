@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
+from . import traceback
 from .codegen import magic_methods, reflectable
 from .graph import Graph
 from .node import Node, _get_qualified_name, base_types, has_side_effect, map_aggregate, nodes_in
@@ -37,7 +38,9 @@ class TracerBase:
         type_expr: Any = None,
     ) -> Node:  # fmt: skip
         """A node at the end of the graph."""
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        node.meta.update(traceback.kept())
+        return node
 
     def proxy(self, node: Node) -> Proxy:
         """A proxy for a node's value."""

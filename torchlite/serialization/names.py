@@ -60,7 +60,6 @@ class Missing:
 _MODULES = {
     "torch.tensor": "torchlite._tensor",
     "torch._C": "torchlite",
-    "torch._C._nn": "torchlite.nn.functional",
     "torch._C._VariableFunctions": "torchlite",
 }
 
@@ -146,6 +145,8 @@ def _candidates(module: str, name: str) -> list[str]:
         return ["torch._utils"]
     if module.startswith(_PRIVATE_ROOMS):
         return ["torch"]
+    if module.endswith("._C._nn"):
+        return ["torch._C._nn"]
     parts = ["torch", *module.split(".")[1:]]
     while parts[-1].startswith("_") and len(parts) > 2:
         parts.pop()

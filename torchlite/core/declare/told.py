@@ -31,6 +31,11 @@ class _LeftOut:
 
 _LEFT_OUT = _LeftOut()
 _ROOMS = ("fft_", "linalg_", "special_")
+# Functions that torch has in `nn.functional` alone, from its compiled core.
+_OF_LAYERS = frozenset((
+    "avg_pool2d", "avg_pool3d", "gelu", "linear", "log_sigmoid", "one_hot", "scaled_dot_product_attention", "softplus",
+    "softshrink",
+))  # fmt: skip
 
 
 class Told(tuple[Any, ...]):
@@ -65,6 +70,8 @@ def dwell(call: Any, name: str, method: bool = False) -> None:
     call.__qualname__ = name
     if name in _FUNCTIONAL:
         call.__module__ = f"{root}.functional"
+    elif name in _OF_LAYERS:
+        call.__module__ = f"{root}._C._nn"
     elif name.startswith(_ROOMS):
         room, _, call.__qualname__ = name.partition("_")
         call.__module__ = f"{root}.{room}"

@@ -11,10 +11,11 @@ from ...nn.modules.dropout import Dropout
 from ...nn.modules.module import Module
 from ...nn.utils.fusion import fuse_conv_bn_eval
 from .._symbolic_trace import symbolic_trace
+from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
 
-__all__ = ["fuse", "matches_module_pattern", "remove_dropout", "replace_node_module"]
+__all__ = ["extract_subgraph", "fuse", "matches_module_pattern", "remove_dropout", "replace_node_module"]
 
 _PATTERNS = ((Conv1d, BatchNorm1d), (Conv2d, BatchNorm2d), (Conv3d, BatchNorm3d))
 
@@ -74,3 +75,15 @@ def remove_dropout(model: Module) -> Module:
     return traced
 
 
+def extract_subgraph(
+    orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
+) -> GraphModule:
+    """A module of some nodes of a graph, with what they take as arguments."""
+    graph, known = Graph(), {}
+    for node in inputs:
+        known[node] = graph.placeholder(node.name)
+    for node in nodes:
+        known[node] = graph.node_copy(node, lambda n: known[n])
+    graph.output([known[node] for node in outputs])
+    graph.lint()
+    return GraphModule(orig_module, graph)

@@ -1,5 +1,5 @@
 """What passes are written with."""
 
-from . import matcher_utils
+from .common import HolderModule, compare_graphs, lift_subgraph_as_module
 
-__all__ = ["matcher_utils"]
+__all__ = ["HolderModule", "compare_graphs", "lift_subgraph_as_module"]
