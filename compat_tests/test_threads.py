@@ -110,3 +110,23 @@ def test_a_forked_process_has_threads_of_its_own():
         os._exit(0 if np.array_equal(F.gelu(x).numpy(), wanted) else 1)  # and in the child another
     assert os.waitpid(child, 0)[1] == 0
     assert np.array_equal(F.gelu(x).numpy(), wanted)
+
+
+def test_results_that_several_threads_want_go_to_each_ones_own():
+    x = torch.rand(300_000)
+    outs = [torch.empty(300_000) for _ in range(4)]
+    made = []
+
+    def fill(out):
+        for _ in range(40):
+            torch.exp(x, out=out)
+            made.append(torch.sigmoid(x))
+
+    workers = [threading.Thread(target=fill, args=(out,)) for out in outs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for out in outs:
+        assert torch.equal(out, x.exp())
+    assert all(torch.equal(m, made[0]) for m in made) and len({m.data_ptr() for m in made}) == len(made)

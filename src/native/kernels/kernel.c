@@ -35,11 +35,13 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
     return made || PyErr_Occurred() ? made : PyObject_Vectorcall(kernel->general, arguments, flags, names);
 }
 
-static PyArrayObject *wanted;  // borrowed: where the kernel that runs may put its results, if they fit
+static PyArrayObject *wanted;  // borrowed: where the pointwise kernel that begins may put its results, if they fit
 
 PyArrayObject *result_like(PyArrayObject *x)
 {
-    if (wanted && PyArray_TYPE(wanted) == PyArray_TYPE(x) && same_shape(wanted, x)) return (PyArrayObject *)Py_NewRef(wanted);
+    PyArrayObject *to = wanted;
+    wanted = NULL;  // before the loop, during which others may begin
+    if (to && PyArray_TYPE(to) == PyArray_TYPE(x) && same_shape(to, x)) return (PyArrayObject *)Py_NewRef(to);
     return (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_TYPE(x));
 }
 
@@ -107,7 +109,10 @@ static PyType_Spec kernel_spec = {
 
 int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out)
 {
+    const KernelDef *def = pointwise_kernels;
     if (Py_TYPE(kernel)->tp_dealloc != kernel_dealloc) return 0;
+    while (def->name && def != ((Kernel *)kernel)->def) def++;
+    if (!def->name) return 0;
     wanted = (PyArrayObject *)out;
     PyObject *made = attempted((Kernel *)kernel, &array, 1);
     wanted = NULL;
