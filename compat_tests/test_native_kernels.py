@@ -161,7 +161,8 @@ UNARY = {
     "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
-SLOPES = {
+SLOPES = {  # and other functions of two arrays
+    "logaddexp": (), "nextafter": (), "hypot": (),
     "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
     "leaky_relu_backward": (-0.5, False), "hardtanh_backward": (-1, 2.5), "hardsigmoid_backward": (),
     "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (), "hardshrink_backward": (0.5,),

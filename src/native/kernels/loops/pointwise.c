@@ -40,6 +40,29 @@ INLINE float silu_slope_of(float x)
     return x < 0 ? share * (1.0f + x * rest) : rest + x * rest * share;
 }
 
+INLINE float hypotenuse_of(float x, float y)
+{
+    const double one = x, other = y;
+    const float made = (float)sqrt(one * one + other * other);
+    return fabsf(x) == INFINITY || fabsf(y) == INFINITY ? INFINITY : made;  // also where the other is NaN
+}
+
+// The number that follows x on the way to y.
+INLINE float next_to(float x, float y)
+{
+    const int32_t bits = bits_of(x), away = (y > x) == (x > 0) ? bits + 1 : bits - 1;
+    const float first = copysignf(0x1p-149f, y), made = x == 0 ? first : with_bits(away);
+    return x != x || y != y ? x + y : x == y ? y : made;
+}
+
+// log(e^x + e^y)
+INLINE float log_of_sum(float x, float y)
+{
+    const float larger = x > y ? x : y, u = exp_of(x == y ? 0 : -fabsf(x - y)), sum = 1.0f + u;
+    const float made = log_of_normal(sum, 0, (u - (sum - 1.0f)) / sum);
+    return larger + (u < 0x1p-24f ? u : made);
+}
+
 INLINE double wide_gelu_of(double x)
 {
     double beyond = wide_bell_of(x) * wide_tail_of(fabs(x));

@@ -45,6 +45,9 @@
     X(expm1, "expm1", "x", expm1_of(x)) \
     X(log, "log", "x", log_of(x)) \
     X(log1p, "log1p", "x", log1p_of(x)) \
+    X(logaddexp, "logaddexp", "gx", log_of_sum(g, x)) \
+    X(nextafter, "nextafter", "gx", next_to(g, x)) \
+    X(hypot, "hypot", "gx", hypotenuse_of(g, x)) \
     X(sin, "sin", "a", sine_of(x, 0)) \
     X(cos, "cos", "a", sine_of(x, 0.5))
 // clang-format on
