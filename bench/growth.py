@@ -1,5 +1,5 @@
-"""How time grows with sizes, depth, batch and parameters: ``python -m bench.growth`` writes
-``docs/pictures/growth.svg``, for both builds and PyTorch, each in a process of its own, on one thread.
+"""How time grows with sizes, depth, batch and parameters, and shrinks with threads: ``python -m bench.growth`` writes
+``docs/pictures/growth.svg``, for both builds and PyTorch, each in a process of its own, on one thread but for the last.
 """
 
 from __future__ import annotations
@@ -33,25 +33,32 @@ for p in parameters: p.grad = torch.randn(64, 64)
 step = torch.optim.Adam(parameters).step
 """
 GELU = "x = torch.randn({n})\ndef step(): F.gelu(x)"
+SHARED = """
+torch.set_num_threads({n})
+x, y, out = torch.randn(10**7), torch.randn(10**7), torch.empty(10**7)
+def step(): torch.add(x, y, out=out), torch.exp(x, out=out), out.mul_(0.5).sum()
+"""
+THREADS = "threads, four operations on 10⁷ numbers"
 GROWTHS = {  # what grows, through which numbers, and the step for each
     "numbers, gelu": ((1, 10, 100, 1000, 10**4, 10**5, 10**6, 10**7), GELU),
     "layers, a step of training": ((1, 2, 4, 8, 16, 32), NET.replace("{depth}", "{n}").replace("{batch}", "32")),
     "samples, a step of training": ((1, 8, 64, 512, 4096), NET.replace("{depth}", "3").replace("{batch}", "{n}")),
     "parameters of 64x64, a step of Adam": ((1, 4, 16, 64), ADAM),
+    THREADS: ((1, 2), SHARED),
 }
 
 
 def times_in(library: str) -> dict[str, list[float]]:
-    """The microseconds of processor time of each step: the fastest of some rounds."""
+    """The microseconds of each step, of processor time but where threads share it: the fastest of some rounds."""
     torch = __import__(library)
     torch.set_num_threads(1)
     found: dict[str, list[float]] = {}
     for name, (numbers, setup) in GROWTHS.items():
-        found[name] = []
+        found[name], clock = [], time.perf_counter if name is THREADS else time.process_time
         for n in numbers:
             names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
             exec(setup.replace("{n}", str(n)), names)
-            timer = timeit.Timer("step()", timer=time.process_time, globals=names)
+            timer = timeit.Timer("step()", timer=clock, globals=names)
             once = max(1e-7, min(timer.repeat(3, 1)))
             runs = max(1, min(10**4, round(0.01 / once)))
             found[name].append(min(timer.repeat(9, runs)) / runs * 1e6)
