@@ -43,7 +43,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Nothing is compiled, so a region to be compiled is like any other.",
     ),
     (
-        r"torch\.(Tag|nn\.functional\.\w+Type|nn\.attention\.SDPBackend)",
+        r"torch\.(Tag|_C\.DispatchKey|nn\.functional\.\w+Type|nn\.attention\.SDPBackend)",
         r"incompatible constructor arguments",
         "Python's enumerations find a member by any number that equals its own.",
     ),

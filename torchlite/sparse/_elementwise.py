@@ -81,7 +81,7 @@ def _of_compressed_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
     return like(self, self.array.with_values(values))
 
 
-@CooBackend.rule("linalg_vector_norm")
+@CooBackend.rule("norm")
 def _norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     if dim is not None and len(set(dim)) < t.dim():
         raise RuntimeError(

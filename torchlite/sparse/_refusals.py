@@ -161,7 +161,7 @@ CompressedBackend.called |= {
     **dict.fromkeys(_FACTORED.split(), "empty_strided"),
     **{f"floor_divide.{kind}": "floor_divide" for kind in ("Scalar", "Tensor")},
     "_linalg_lu": "linalg_lu.out", "_log_softmax.int": "_log_softmax.out", "_softmax.int": "_softmax.out",
-    "all": "all.all_out", "any": "any.all_out", "linalg_vector_norm": "norm.out", "mean": "mean.out",
+    "all": "all.all_out", "any": "any.all_out", "norm": "norm.out", "mean": "mean.out",
     "rsub.Scalar": "rsub.Tensor", "scatter_reduce.two": "scatter_reduce.two_out", "where.Tensor": "where.self",
     "where.Scalar": "where.self", "unfold_copy": "unfold",
     "isin.Scalar": "isin.Tensor_Scalar_out", "isin.Tensor": "isin.Tensor_Tensor_out", "topk": "topk.values",

@@ -17,7 +17,7 @@ from ...core.declare import (
     reduced_count,
 )
 from ...core.machine import Tensor, result_type
-from ...core.values import Array, Namespace, broadcast_shapes, dt, wrap_dim
+from ...core.values import Array, Namespace, broadcast_shapes, dt, strided, wrap_dim
 from ...kernels.summing import add_reduce, widened
 
 # ---- the norm of a vector
@@ -127,14 +127,14 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
     return self * share.pow(ord - 2) * (g / result).masked_fill(result == 0, 0)
 
 
-vector_norm = Reduction(
-    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
-    array_norm,
-    norm_vjp,
-    result="real",
-    check_form=_check_norm,
-    exact_out=True,
-)
+# The first is that of linear algebra, which no sparse tensor has; the second is what `norm` calls for those.
+vector_norm, _norm_of_sparse = [
+    Reduction(
+        f"{name}(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
+        array_norm, norm_vjp, result="real", check_form=_check_norm, exact_out=True,
+    )
+    for name in ("linalg_vector_norm", "norm")
+]  # fmt: skip
 
 
 def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
@@ -147,7 +147,8 @@ def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if isinstance(p, str) and p != "fro":
         return None
     order = 2.0 if p is None or p == "fro" else p
-    return vector_norm, vector_norm.bind((input, order, dim, keepdim), {"dtype": dtype})
+    op = vector_norm if input.backend.layout is strided else _norm_of_sparse
+    return op, op.bind((input, order, dim, keepdim), {"dtype": dtype})
 
 
 @published(
