@@ -75,8 +75,10 @@ def nested_tensor_from_jagged(
         offsets, lengths = tensors.cat([lengths.new_zeros(1), lengths.cumsum(0)]), None
     if jagged_dim is None:
         jagged_dim = 1
-    bounds = None if min_seqlen is None or max_seqlen is None else (min_seqlen, max_seqlen)
-    return nested(values, Ragged(offsets, lengths, jagged_dim, bounds))
+    ragged = Ragged(offsets, lengths, jagged_dim)
+    if max_seqlen is not None:
+        ragged = ragged._replace(bounds=(ragged.least() if min_seqlen is None else min_seqlen, max_seqlen))
+    return nested(values, ragged)
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Tensor:

@@ -139,13 +139,13 @@ class Tensor(TensorBase):
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        if not self.backend.shows:
+        if self.layout is sparse_coo:
             raise RuntimeError(
                 "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
                 "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
                 "numel() by element_size()"
             )
-        return self.array.size * self.dtype.itemsize
+        return self.numel() * self.dtype.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
         """Strides in elements, or that of one dimension."""

@@ -134,6 +134,11 @@ def _narrow(func: Callable[..., Any], self: NestedTensor, dim: int, start: int, 
     return nested(values_of(self).narrow(_but_ragged(self, dim, "narrow"), start, length), self._ragged)
 
 
+@rule("slice")
+def _slice(func: Callable[..., Any], self: NestedTensor, dim: int = 0, *bounds: Any) -> NestedTensor:
+    return nested(func(values_of(self), _but_ragged(self, dim, "slice"), *bounds), self._ragged)
+
+
 @rule("chunk split split_with_sizes tensor_split")
 def _parts(func: Callable[..., Any], self: NestedTensor, how: Any, dim: int = 0) -> Any:
     name = name_of(func)

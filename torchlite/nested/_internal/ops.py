@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ...core.declare.elementwise import Elementwise
 from ...core.machine import Tensor
@@ -181,13 +181,21 @@ def _new(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any
 
 @rule("to_padded_tensor")
 def _to_padded_tensor(func: Any, self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
-    return padded(self, padding, None if output_size is None else output_size[self._ragged.dim])
+    ragged = self._ragged
+    if output_size is not None:
+        return padded(self, padding, output_size[ragged.dim])
+    return padded(self, padding, ragged.bounds[1] if ragged.bounds else self._values.shape[0])
 
 
 @rule("contiguous")
 def _contiguous(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
     self = compact(self)
     return self if self.is_contiguous() else nested(values_of(self).contiguous(), self._ragged)
+
+
+@rule("mse_loss pad")
+def _unknown(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError(f"aten.{'constant_pad_nd' if name_of(func) == 'pad' else name_of(func)}.default")
 
 
 @rule("equal allclose")
