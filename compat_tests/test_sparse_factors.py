@@ -21,6 +21,7 @@ PRODUCTS = ("torch.mm(x, y)", "torch.sparse.mm(x, y)", "torch.addmm(d, x, y)", "
 CALLS = """
 torch._sparse_sum(x); torch._sparse_sum(x, [0]); torch._sparse_sum(x, dtype=torch.float64);
 torch._sparse_sum(x, 0, dtype=torch.float64); x._to_dense(); d._to_sparse(1); c.nbytes; x.nbytes;
+c.to('meta').layout; c.to('meta').values().device; d.to_sparse_bsc((2, 2)).to('meta').shape;
 d._to_sparse_csr(); d._to_sparse_csc(); d._to_sparse_bsr((2, 2)); d._to_sparse_bsc((2, 2)); c * x; c.to_sparse(1);
 torch._validate_sparse_csr_tensor_args(c.crow_indices(), c.col_indices(), c.values(), (4, 4));
 torch._validate_sparse_csr_tensor_args(c.crow_indices(), c.col_indices(), c.values(), (4, 2));
@@ -38,7 +39,9 @@ def told(library: Any, call: str, names: dict[str, Any]) -> Any:
         made = eval(call, {"torch": library, **names})
     except Exception as error:
         return type(error).__name__, str(error).split("\n")[0].split(" This could be")[0].split(" (Triggered")[0]
-    return made if not isinstance(made, library.Tensor) else (str(made.layout), str(made.dtype), made.to_dense().tolist())
+    if not isinstance(made, library.Tensor):
+        return str(made).replace("torchlite", "torch")
+    return str(made.layout), str(made.dtype), made.to_dense().tolist()
 
 
 def factor(library: Any, layout: str, block: tuple[int, int]) -> Any:

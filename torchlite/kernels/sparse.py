@@ -28,7 +28,10 @@ def library(xp: Namespace) -> Any:
     """The sparse matrices that go with an array namespace; None where they are not installed."""
     name = _name(xp)
     try:
-        return importlib.import_module("scipy.sparse" if name == "numpy" else f"{name}x.scipy.sparse")
+        if name == "numpy":
+            return importlib.import_module("scipy.sparse")
+        importlib.import_module(f"{name}x.cusparse")  # the driver's library that the matrices call
+        return importlib.import_module(f"{name}x.scipy.sparse")
     except ImportError:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NoReturn
 
-from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like, short_name
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, coo, layout_name, like, short_name
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, dt, not_implemented_for
@@ -138,6 +138,12 @@ def _converted(t: Tensor, d: Any, format_: Any) -> Tensor:
 def _moved(t: Tensor, device: Any) -> Tensor:
     array = t.array.each(lambda part: part.to(device))
     return coo(array.indices, array.values, array.shape, array.coalesced)
+
+
+@CompressedBackend.rule("_to_device")
+def _moved_compressed(t: Tensor, device: Any) -> Tensor:
+    array = t.array.each(lambda part: part.to(device))
+    return compressed(array.layout, array.compressed, array.plain, array.values, array.shape)
 
 
 @rule("copy", in_place=True)
