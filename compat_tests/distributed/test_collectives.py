@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from ..side_by_side import same_story
 from .ranks import mpiexec, run, same, start
 
 DTYPES = [
@@ -160,8 +161,20 @@ def premultiplied(torch, tell):
     out = torch.zeros(1)
     dist.reduce_scatter_tensor(out, x, dist._make_nccl_premul_sum(0.5))
     tell(out.tolist(), x.tolist() == own.tolist())
-    dist.all_reduce(x, dist._make_nccl_premul_sum(2.0))
+    dist.all_reduce(x, dist.ReduceOp.PREMUL_SUM(torch.tensor([2.0])))
     tell(x.tolist())
+
+
+@same_story
+def test_reductions_as_objects(torch, tell):
+    kind = torch.distributed.ReduceOp
+    scaled = kind.PREMUL_SUM(3)
+    tell(str(scaled.op), scaled.factor, scaled == kind.PREMUL_SUM, isinstance(scaled, kind), isinstance(kind.MAX, kind))
+    tell(str(kind(kind.MIN).op), list(kind.RedOpType.__members__), kind.__module__, repr(kind.SUM), int(kind.BXOR))
+    for refused in (lambda: kind.SUM(2.0), lambda: kind(kind.SUM).factor, lambda: kind("sum"), lambda: kind(1)):
+        with pytest.raises((RuntimeError, TypeError)) as refusal:
+            refused()
+        tell(refusal.type.__name__, str(refusal.value))
 
 
 def test_a_factor_before_the_sum():

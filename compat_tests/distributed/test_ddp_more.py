@@ -21,6 +21,7 @@ def compressed(torch, dist, tell):
         for options in ({}, {"gradient_as_bucket_view": True}):
             trained(torch, dist, tell, 3, lambda ddp, hook=hook: ddp.register_comm_hook(None, hook), **options)
     wrapped = default.fp16_compress_wrapper(default.allreduce_hook)
+    tell(wrapped.__name__, default.bf16_compress_wrapper(wrapped).__name__)
     trained(torch, dist, tell, 2, lambda ddp: ddp.register_comm_hook(None, wrapped))
 
 
@@ -45,7 +46,9 @@ def wide(torch, dist, tell, register):
 
 def thin_matrices(torch, dist, tell):
     _, power, _ = hooks(torch)
-    for options in ({}, {"matrix_approximation_rank": 2, "orthogonalization_epsilon": 1e-8}, {"warm_start": False}):
+    rank = {"matrix_approximation_rank": 2}
+    eager = rank | {"min_compression_rate": 0.5}  # with which vectors are compressed, too
+    for options in ({}, rank | {"orthogonalization_epsilon": 1e-8}, {"warm_start": False}, eager):
         state = power.PowerSGDState(None, start_powerSGD_iter=2, **options)
         wide(torch, dist, tell, lambda ddp, state=state: ddp.register_comm_hook(state, power.powerSGD_hook))
         tell(state.compression_stats(), state.iter)

@@ -376,9 +376,12 @@ def all_to_all(
     if pg is None:
         return None
     _check_same_dtype(*output_tensor_list, *input_tensor_list)
-    for tensors in (output_tensor_list, input_tensor_list):
+    for kind, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
         if len(tensors) != pg.size():
-            raise RuntimeError(f"all_to_all: a list of {pg.size()} tensors is expected, got {len(tensors)}")
+            raise RuntimeError(
+                f"ProcessGroupGloo::alltoall: {kind} tensor list size {len(tensors)} does not match world size "
+                f"{pg.size()}"
+            )
     call = pg._call("all_to_all", output_tensor_list, input_tensor_list)
     outs, pieces = [call.fill(t) for t in output_tensor_list], [call.read(t) for t in input_tensor_list]
     call.task = lambda: call.engine.all_to_all(outs, pieces)

@@ -15,34 +15,65 @@ __all__ = ["ReduceOp", "Reduction", "fold", "reduction_of", "supports_complex"]
 class RedOpType(enum.IntEnum):
     """The names of reductions."""
 
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
     __str__ = enum.Enum.__str__
     __repr__ = enum.Enum.__repr__
 
+    def __call__(self, factor: Any) -> ReduceOp:
+        """PREMUL_SUM with a factor: a number, or a tensor of one element."""
+        if self is not RedOpType.PREMUL_SUM:
+            raise RuntimeError(f"Only PREMUL_SUM supports calling with a factor, got {self}")
+        count = getattr(factor, "numel", lambda: 1)()
+        if count != 1:
+            raise RuntimeError(f"Check failed: tensor_factor.numel() == 1 ({count} vs. 1). ")
+        made = ReduceOp(self)
+        made._factor = factor if hasattr(factor, "numel") else float(factor)
+        return made
 
-class ReduceOp:
+
+class _ReduceOpMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, RedOpType) or super().__instancecheck__(instance)
+
+
+class ReduceOp(metaclass=_ReduceOpMeta):
     """How the tensors of several processes become one: one of the names, with a factor where one is needed."""
 
     RedOpType = RedOpType
     SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX
     BAND, BOR, BXOR, PREMUL_SUM = RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR, RedOpType.PREMUL_SUM
 
-    def __init__(self, op: int, factor: Any = None) -> None:
-        self.op, self.factor = RedOpType(op), factor
+    _factor: Any = None
+
+    def __init__(self, op: Any, /) -> None:
+        if not isinstance(op, RedOpType):
+            raise TypeError(
+                "__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+                "    1. torch._C._distributed_c10d.ReduceOp(arg0: c10d::ReduceOp::RedOpType)\n\n"
+                f"Invoked with: {op!r}"
+            )
+        self.op = op
+
+    @property
+    def factor(self) -> Any:
+        """What tensors are multiplied by before they are added up."""
+        if self.op is not RedOpType.PREMUL_SUM:
+            raise RuntimeError("Only PREMUL_SUM supports accessing factor")
+        return self._factor
 
     def __eq__(self, other: object) -> bool:
-        return self.op == (other.op if isinstance(other, ReduceOp) else other)
+        return self.op == (other.op if type(other) is ReduceOp else other)
 
     def __hash__(self) -> int:
         return hash(self.op)
 
     def __reduce__(self) -> Any:
-        return ReduceOp, (self.op, self.factor)
+        return (self.op, (self._factor,)) if self._factor is not None else (ReduceOp, (self.op,))
 
 
 for _name, _cls in (("RedOpType", RedOpType), ("ReduceOp", ReduceOp)):
-    bear_name(_cls, "torch.distributed")
+    bear_name(_cls, "torch.distributed.distributed_c10d")
 RedOpType.__qualname__ = "ReduceOp.RedOpType"
 
 
@@ -50,7 +81,7 @@ class _reduce_op:
     """The names of reductions, as an object of older programs."""
 
     def __getattr__(self, name: str) -> Any:
-        members = {op.name: op for op in RedOpType if op is not RedOpType.UNUSED}
+        members = {op.name: op for op in RedOpType}
         known = members | {"__members__": members}
         if name not in known:
             raise AttributeError(f"'_reduce_op' object has no attribute '{name}'")
@@ -98,30 +129,32 @@ class Reduction(NamedTuple):
 
 def reduction_of(op: Any, of: dt.dtype) -> Reduction:
     """What an operation comes to for tensors of a dtype; or the error that it does not take them."""
-    if not isinstance(op, (ReduceOp, RedOpType)):
-        raise TypeError(f"incompatible function arguments: a ReduceOp is expected, not {op!r}")
-    kind, factor = (op.op, op.factor) if isinstance(op, ReduceOp) else (op, None)
-    rule = _RULES.get(kind)
-    if rule is None:
-        raise ValueError(f"Invalid ReduceOp: {kind}")
+    if not isinstance(op, ReduceOp):
+        raise TypeError(
+            "(): incompatible function arguments. The following argument types are supported:\n"
+            "    1. (self: torch._C._distributed_c10d.AllreduceOptions, arg0: torch._C._distributed_c10d.ReduceOp) -> "
+            f"None\n\nInvoked with: {op!r}"
+        )
+    kind, factor = (op, None) if isinstance(op, RedOpType) else (op.op, op._factor)
+    rule = _RULES[kind]
     if of.is_complex and not supports_complex(kind):
         raise ValueError(f"all_reduce does not support {kind} on complex tensors")
     if not rule.takes(of):
         raise RuntimeError(rule.refusal.format(op=kind, of=of))
     if kind is RedOpType.PREMUL_SUM and factor is None:
-        raise ValueError("PREMUL_SUM needs a factor: _make_nccl_premul_sum(factor) makes it")
+        raise ValueError("PREMUL_SUM needs a factor: ReduceOp.PREMUL_SUM(factor)")
     return Reduction(rule.combines, factor, kind is RedOpType.AVG)
 
 
 def supports_complex(reduceOp: Any) -> bool:
     """Whether a reduction takes complex tensors."""
-    kind = reduceOp.op if isinstance(reduceOp, ReduceOp) else reduceOp
+    kind = reduceOp if isinstance(reduceOp, RedOpType) else reduceOp.op
     return _RULES[kind].combines == "add"
 
 
 def make_premul_sum(factor: Any) -> ReduceOp:
     """Multiply by a factor, a number or a tensor of one element, and add up."""
-    return ReduceOp(RedOpType.PREMUL_SUM, factor)
+    return RedOpType.PREMUL_SUM(factor)
 
 
 def fold(combine: Callable[..., Any], pieces: Sequence[Array], out: Array) -> None:

@@ -243,8 +243,9 @@ def destroy_process_group(group: Group = None) -> None:
     if leaving is None:
         raise AssertionError("Process group cannot be None")
     if leaving is not _world.default_pg:
-        if _world.groups.pop(leaving.group_name, None) is None:
+        if leaving not in _world.groups.values():
             raise ValueError("Invalid process group specified")
+        del _world.groups[leaving.group_name]
         leaving.shutdown()
         return
     for each in reversed(_world.groups.values()):
@@ -435,8 +436,8 @@ def get_backend_config(group: Group = None) -> str:
 
 
 def get_pg_count() -> int:
-    """How many groups this process is in."""
-    return len(_world.groups)
+    """How many groups have been made of which all processes know."""
+    return _world.count
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:

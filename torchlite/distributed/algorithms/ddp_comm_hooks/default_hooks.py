@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -47,21 +46,23 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     return compressed(bfloat16, process_group, bucket)
 
 
-def _wrapper(kind: dtype, hook: Callable[[Any, GradBucket], Future]) -> Callable[[Any, GradBucket], Future]:
-    @functools.wraps(hook)
+def _wrapper(
+    name: str, kind: dtype, hook: Callable[[Any, GradBucket], Future]
+) -> Callable[[Any, GradBucket], Future]:
     def compressing(hook_state: Any, bucket: GradBucket) -> Future:
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(kind))
         return hook(hook_state, bucket).then(lambda future: buffer.copy_(future.value()))
 
+    compressing.__name__ = f"{name}_hook"  # as loggers call it
     return compressing
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Future]) -> Callable[[Any, GradBucket], Future]:
     """A hook that hands another one the gradients as float16."""
-    return _wrapper(float16, hook)
+    return _wrapper("fp16_compress_wrapper", float16, hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Future]) -> Callable[[Any, GradBucket], Future]:
     """A hook that hands another one the gradients as bfloat16."""
-    return _wrapper(bfloat16, hook)
+    return _wrapper("bf16_compress_wrapper", bfloat16, hook)

@@ -197,7 +197,7 @@ def _sorted(state: PowerSGDState, gradients: Sequence[Tensor]) -> tuple[list[Ten
         matrix = gradient.view(gradient.shape[0], -1) if gradient.dim() else gradient.view(1, 1)
         n, m = matrix.shape
         compressed = (n + m) * min(n, m, state.matrix_approximation_rank)
-        if gradient.dim() > 1 and compressed * state.min_compression_rate < n * m:
+        if compressed * state.min_compression_rate < n * m:
             by_shape[n, m].append(matrix)
             after += compressed
         else:
