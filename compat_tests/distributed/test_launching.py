@@ -87,6 +87,18 @@ def test_what_processes_find_in_their_environment(script):
     assert sorted(find.findall(ours)) == sorted(find.findall(theirs)) != []
 
 
+def test_each_process_may_see_its_own_device_alone(script):
+    file = script("""
+        import os
+        names = ("RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_SIGNALS_TO_HANDLE")
+        print(*map(os.environ.get, names), end=";")
+    """)
+    options = (*LOCAL, "--nproc-per-node", "2", "--virtual-local-rank", "--signals-to-handle", "SIGTERM", file)
+    for visible, devices in (("", "01"), ("4,6", "46")):
+        told = torchrun(*options, CUDA_VISIBLE_DEVICES=visible)
+        assert sorted(told.split(";")[:2]) == [f"{rank} 0 {device} SIGTERM" for rank, device in enumerate(devices)]
+
+
 def test_all_are_started_again_when_one_fails(script, tmp_path):
     file = script("""
         import os, sys, time, torch.distributed as dist

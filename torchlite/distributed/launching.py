@@ -54,6 +54,7 @@ class Plan:
     tee: dict[int, int] = field(default_factory=dict)
     shown: set[int] | None = None  # local ranks whose output is shown; None: all
     environment: dict[str, str] = field(default_factory=dict)
+    one_device_each: bool = False  # each sees its own device alone, as the first
 
 
 @dataclass
@@ -162,7 +163,7 @@ class Attempt:
             "TORCHELASTIC_MAX_RESTARTS": plan.max_restarts, "TORCHELASTIC_USE_AGENT_STORE": plan.nodes == 1,
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
             _ERROR_FILE: self.error_file(local), **plan.environment,
-        }  # fmt: skip
+        } | (_with_one_device(local) if plan.one_device_each else {})  # fmt: skip
 
     def error_file(self, local: int) -> str:
         return f"{self.folder}/{local}.json"
@@ -266,6 +267,12 @@ class Attempt:
 
 def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
+
+
+def _with_one_device(local: int) -> dict[str, Any]:
+    """Of the devices that a launcher sees, one process sees its own."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": visible.split(",")[local] if visible else local}
 
 
 # ---- all attempts

@@ -56,6 +56,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("--local-addr", default=None, help="not used")
     option("--signals-to-handle", default="SIGTERM,SIGINT,SIGHUP,SIGQUIT", help="signals that are handed on")
     option("--shutdown-timeout", type=float, default=30.0, help="seconds between asking processes to end and killing")
+    option("--virtual-local-rank", action="store_true", help="each process sees its own device alone, as number 0")
     option("--launcher", default="auto", choices=["auto", "local", "mpi"], help="who starts the processes")
     parser.add_argument("training_script", help="the program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
@@ -107,6 +108,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     by_mpi = args.launcher == "mpi" or (args.launcher == "auto" and nodes == 1 and mpiexec() is not None)
     if by_mpi and mpiexec() is None:
         raise ValueError("--launcher mpi needs mpiexec and mpi4py: install 'torchlite-numpy[mpi]'")
+    said = {"TORCHELASTIC_SIGNALS_TO_HANDLE": args.signals_to_handle}
     threads = {} if "OMP_NUM_THREADS" in os.environ or count == 1 else {"OMP_NUM_THREADS": "1"}
     path = os.pathsep.join(filter(None, (SITE, os.environ.get("PYTHONPATH"))))
     alias = {"TORCHLITE_ALIAS": "1", "PYTHONPATH": path} if args.no_python else {}
@@ -115,7 +117,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         str(uuid.uuid4()) if args.standalone else args.rdzv_id, args.role, args.max_restarts, args.monitor_interval,
         args.shutdown_timeout, by_mpi, args.log_dir, _by_rank(args.redirects, count), _by_rank(args.tee, count),
         {int(rank) for rank in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None,
-        threads | alias,
+        said | threads | alias, args.virtual_local_rank,
     )  # fmt: skip
 
 
