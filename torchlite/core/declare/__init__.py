@@ -20,7 +20,7 @@ from .publishing import (
     publish_python,
     published,
 )
-from .reduction import Along, Reduction, all_dims, reduced_count, refused
+from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
 from .schema import Signature, is_tensor, longs, refusal, taking
 from .told import describe, signatures_of, tell
 from .view_op import ViewOp

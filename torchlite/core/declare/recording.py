@@ -180,7 +180,8 @@ class Recording(Declaration):
             asked = asked_of(node, listed)
             edges = (next((e for e in asked if e is not None), None),) if together else asked
             count = len(saved)
-            calls: list[Any] = []  # all that was kept is read before anything is computed
+            calls: list[Any] = []  # all that was kept is read, once, before anything is computed
+            read: dict[int, Any] = {}
             for (fn, sources, kept), edge in zip(rules, edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
@@ -201,11 +202,13 @@ class Recording(Declaration):
                             if counter is None or counter.n == version:
                                 arguments.append(tensor)
                                 continue
-                        arguments.append(node.read(entry))
+                        if s not in read:
+                            read[s] = node.read(entry)
+                        arguments.append(read[s])
                     else:
                         of_all = [*grads, *[None] * (named - len(grads))]
                         arguments.append(of_all if s == -2 else tuple([e is not None for e in asked]))
-                calls.append((fn, arguments))
+                calls.append((fn, arguments if op.regard is None else op.regard(node, arguments, sources)))
             if together:
                 call = calls[0]
                 return op.fit(node, [None] * len(node.next_edges) if call is None else call[0](*call[1]))
@@ -232,6 +235,9 @@ class Recording(Declaration):
             else:
                 arguments.append((g, [g], tuple([r is rule for _, r in self.rules]))[~s])
         return rule.fn(*arguments)
+
+    # What makes of a formula's arguments, and where they come from, those that it is called with.
+    regard: Callable[[OpNode, list[Any], Sequence[int]], list[Any]] | None = None
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients as the operands need them."""

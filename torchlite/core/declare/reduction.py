@@ -13,7 +13,6 @@ from ..machine import LEADING, Tensor, TensorBase, array_of, into
 from ..machine.rare import is_idle, refuse_rare
 from ..state import is_watched, local
 from ..values import Array, Backend, contiguous_strides, dt, errors
-from .declaration import Rule
 from .elementwise import fit_gradient, result_dtype
 from .op import Op
 
@@ -133,11 +132,11 @@ class Along(Op):
 
     def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
         t: Tensor = values[0]
-        return t.array.shape, t.dtype, self.kept_shape(values, t.array.shape)
+        return t.array.shape, t.dtype, self.lost(values, t.array.ndim)
 
-    def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The shape that gradient and results take in the derivative; None for the one they have."""
-        return None
+    def lost(self, values: Sequence[Any], ndim: int) -> tuple[int, ...]:
+        """The dimensions that results lack, one after the other."""
+        return ()
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         g = grads[0]
@@ -162,6 +161,8 @@ class Reduction(Along):
     `none` is what an empty list of dimensions means: "all" or "none".
     """
 
+    bare: bool = False  # whether the derivative is given gradients and results as they are (`with_reduced`)
+
     def __init__(self, *args: Any, none: str = "all", **more: Any) -> None:
         super().__init__(*args, **more)
         self.keepdim_at = self.signature.by_name.get("keepdim")
@@ -182,52 +183,44 @@ class Reduction(Along):
             return errors.wrap_dims(tuple(dim), ndim) if dim or not self.empty_is_all else None
         return errors.wrap_dim(dim, ndim)
 
-    def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        axis = self.axis(values, len(shape))
-        if axis is None or not shape or (self.keepdim_at is not None and values[self.keepdim_at]):
-            return None
-        axes = axis if axis.__class__ is tuple else (axis,)
-        return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    def lost(self, values: Sequence[Any], ndim: int) -> tuple[int, ...]:
+        if self.dim_at is None or not ndim or (self.keepdim_at is not None and values[self.keepdim_at]):
+            return ()
+        dim = values[self.dim_at]
+        if dim.__class__ is int:
+            return (dim,)
+        if dim is None or not (dim or self.empty_is_all):
+            return ()
+        return tuple(dim) if len(dim) == 1 else tuple(sorted(errors.wrap_dims(tuple(dim), ndim) or range(ndim)))
 
-    def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
-        for _, rule in self.rules:
-            rule.fn = _with_results_kept(rule, self.output_names)
-        general = super().backward_function()
-
-        def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
-            kept = node.operand_forms[2]
-            return general(node, grads if kept is None else [None if g is None else _with_ones(g, kept) for g in grads])
-
-        return apply
-
-
-def _with_ones(g: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A gradient with the dimensions of size one of `shape` that it lacks."""
-    missing = len(shape) - g.dim()
-    if not g.dim() or missing != 1:
-        return g.reshape(shape)
-    have = (*g.array.shape, None)
-    return g.unsqueeze(next(at for at, n in enumerate(shape) if have[at] != n or have[at:-1] == shape[at + 1 :]))
+    def regard(self, node: OpNode, arguments: list[Any], sources: Sequence[int]) -> list[Any]:
+        """Gradients and results with the dimensions that were reduced."""
+        lost = node.operand_forms[2]
+        if not lost or self.bare:
+            return arguments
+        made = []
+        for value, s in zip(arguments, sources):
+            if s == -1 or (0 <= s < len(self._to_save) and self._to_save[s][0]):
+                value = _with_ones(value, lost)
+            elif s == -2:
+                value = [_with_ones(g, lost) for g in value]
+            made.append(value)
+        return made
 
 
-def _with_results_kept(rule: Rule, results: Sequence[str]) -> Callable[..., Any]:
-    """The formula of `rule`, with the results it names brought to the gradient's shape."""
-    formula = rule.fn
-    places = [i for i, name in enumerate(rule.names) if name in results]
-    if not places:
-        return formula
-    gradient = rule.names.index("g" if "g" in rule.names else "grads")
+def with_reduced(t: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """A gradient or result with the dimensions of `self` that were reduced, if it has lost some."""
+    if dim is None or keepdim or not self.dim():
+        return t
+    dims = (dim,) if dim.__class__ is int else tuple(dim)
+    return _with_ones(t, dims if len(dims) == 1 else sorted(errors.wrap_dims(dims, self.dim()) or range(self.dim())))
 
-    def kept(*arguments: Any) -> Any:
-        g = arguments[gradient]
-        shape = next(one for one in (g if g.__class__ is list else (g,)) if one is not None).array.shape
-        given = list(arguments)
-        for i in places:
-            if given[i].array.shape != shape:
-                given[i] = _with_ones(given[i], shape)
-        return formula(*given)
 
-    return kept
+def _with_ones(t: Any, dims: Sequence[int]) -> Any:
+    """A gradient, if there is one, with dimensions of size one in these places."""
+    for d in dims if t is not None else ():
+        t = t.unsqueeze(d)
+    return t
 
 
 def all_dims(array: Any, axis: Any) -> tuple[int, ...]:

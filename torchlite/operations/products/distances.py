@@ -10,7 +10,7 @@ from ...core.machine import Tensor, result_type
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
-from ..reductions.vector_norms import array_norm, count_apart, vector_norm
+from ..reductions.vector_norms import array_norm, count_apart, norm_along, vector_norm
 
 # ---- of pairs
 
@@ -39,7 +39,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
 )  # fmt: skip
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of the differences, to which `eps` is added, along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
+    apart = x1 - x2 + eps
+    return norm_along.apply(apart, p, (apart.dim() - 1,), keepdim)
 
 
 # ---- between all vectors of a set

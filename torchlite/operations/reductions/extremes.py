@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
-from ...core.values import Array, Namespace, dt, wrap_dim
+from ...core.values import Array, Namespace, dt, wrap_dim, wrap_dims
 from ..formulas import onto
 from ..vocabulary import no_complex
 from .scans import positions, running
@@ -25,14 +25,19 @@ def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:
     return g / chosen.sum(dim, True) * chosen
 
 
-def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
-    return _share(g, self == result, dim)
+def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    if keepdim or not self.dim():
+        return _share(g, result == self, dim)
+    dims = wrap_dims(dim, self.dim()) if dim else range(self.dim())
+    kept = [1 if d in dims else n for d, n in enumerate(self.array.shape)]
+    chosen = result.reshape(kept) == self
+    return _share(g.reshape(kept), chosen, dim)
 
 
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
     chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
-    return g / chosen.sum() * chosen
+    return chosen * (g / chosen.sum())
 
 
 # ---- kernels
@@ -134,6 +139,7 @@ def _declare_extreme(name: str) -> None:
         _share_dims,
         refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
         check_form=has_elements(f"a{name}", as_given=True),
+        bare=True,
         exact_out=True,
     )
     publish(extreme)

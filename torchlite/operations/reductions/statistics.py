@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite, Reduction, all_dims, conj, describe, publish, published, reduced_count
+from ...core.declare import (
+    Composite,
+    Reduction,
+    all_dims,
+    conj,
+    describe,
+    publish,
+    published,
+    reduced_count,
+    with_reduced,
+)
 from ...core.machine import Tensor
+from ...core.state import is_watched
 from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
 from ..formulas import tensors
@@ -77,39 +88,49 @@ def _running(xp: Namespace, array: Array, axes: tuple[int, ...], mean: Any) -> A
     return xp.where(wild.sum(axes, keepdims=True) > last, mean.dtype.type(math.nan), mean)
 
 
-def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result_numel: int) -> Tensor:
+def _var_vjp(
+    g: Tensor, self: Tensor, dim: Any, correction: float | None, keepdim: bool, result_numel: int
+) -> Tensor:  # fmt: skip
+    g = with_reduced(g, self, dim, keepdim)
     count = self.numel() // max(result_numel, 1)
     freedom = count - (1 if correction is None else correction)
-    mean = self.mean(dim, True)
+    mean = self.mean(dim, True) if dim is not None or not is_watched() else self.mean()
     if (dim is None or not self.dim()) and freedom <= 0:
         return g * where(self == mean, math.nan, math.inf)
     rest = self - mean
-    if self.dtype not in dt.HALVES:
+    if self.dtype not in dt.HALVES and not is_watched():
         left = rest.mean(dim, True)  # not zero, since the mean was rounded, which shows where it is large
         rest = rest - left.masked_fill(left.isfinite().logical_not(), 0)
     return g * (2 / freedom if freedom else math.inf) * rest
 
 
-def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None) -> Tensor:
-    return _var_vjp((g / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, result.numel())
+def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None, keepdim: bool) -> Tensor:
+    of_var = (g / (result * 2)).masked_fill_(result == 0, 0)
+    return _var_vjp(of_var, self, dim, correction, keepdim, result.numel())
 
 
-def _mean_vjp(g: Tensor | None, self: Tensor, numel: int) -> Tensor | None:
-    return None if g is None else g.expand(self.shape) / (self.numel() // max(numel, 1))
+def _mean_vjp(g: Tensor | None, self: Tensor, dim: Any, keepdim: bool, numel: int) -> Tensor | None:
+    if g is None:
+        return None
+    return with_reduced(g, self, dim, keepdim).expand(self.shape) / (self.numel() // max(numel, 1))
 
 
 def _total(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return b if a is None else a if b is None else a + b
 
 
-def _var_mean_vjp(grads: list[Any], self: Tensor, dim: Any, correction: float | None, result0_numel: int) -> Any:
-    spread = None if grads[0] is None else _var_vjp(grads[0], self, dim, correction, result0_numel)
-    return _total(spread, _mean_vjp(grads[1], self, result0_numel))
+def _var_mean_vjp(
+    grads: list[Any], self: Tensor, dim: Any, correction: float | None, keepdim: bool, result0_numel: int
+) -> Any:
+    spread = None if grads[0] is None else _var_vjp(grads[0], self, dim, correction, keepdim, result0_numel)
+    return _total(spread, _mean_vjp(grads[1], self, dim, keepdim, result0_numel))
 
 
-def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, correction: float | None) -> Any:
-    spread = None if grads[0] is None else _std_vjp(grads[0], self, result0, dim, correction)
-    return _total(spread, _mean_vjp(grads[1], self, result0.numel()))
+def _std_mean_vjp(
+    grads: list[Any], self: Tensor, result0: Tensor, dim: Any, correction: float | None, keepdim: bool
+) -> Any:
+    spread = None if grads[0] is None else _std_vjp(grads[0], self, result0, dim, correction, keepdim)
+    return _total(spread, _mean_vjp(grads[1], self, dim, keepdim, result0.numel()))
 
 
 def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
@@ -121,12 +142,13 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         vjp,
         result=("real", "same") if with_mean else "real",
         check_form=_check_inexact(refused_as),
+        bare=True,
         on_backend=True,  # whose kernel looks at values, where there are any
     )
     whole = Composite(
         f"{name}(Tensor self, bool unbiased=True)" + results,
-        lambda self, unbiased: op.apply(self, None, int(unbiased), False),
-        lambda self, unbiased: (op, (self, None, int(unbiased), False)),
+        lambda self, unbiased: op.apply(self, None, None if unbiased else 0, False),
+        lambda self, unbiased: (op, (self, None, None if unbiased else 0, False)),
     )
     dims = Composite(
         f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)" + results,

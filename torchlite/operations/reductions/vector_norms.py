@@ -115,8 +115,8 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
         return g * (self / result).masked_fill_(result == 0, 0)
     size = self.abs()
     if abs(ord) == math.inf:
-        chosen = (size == result) | (size.isnan() & result.isnan())
-        return self.sgn() * (g / chosen.sum(dim, True)) * chosen
+        chosen = (size == result).logical_or(size.isnan().logical_and(result.isnan()))
+        return self.sgn() * (g / chosen.sum(dim, True) * chosen)
     share = size / result.masked_fill(result == 0, 1)  # whose powers do not overflow where the norm's could
     if ord < -2:
         return self.sgn() * share.pow(ord - 1).masked_fill(result == 0, 0) * g
@@ -137,6 +137,15 @@ vector_norm, _norm_of_sparse = [
 ]  # fmt: skip
 
 
+norm_along = Reduction(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)",
+    lambda xp, array, axis, keepdim, p: array_norm(xp, array, axis, keepdim, 2.0 if p is None else p),
+    lambda g, self, result, p, dim: norm_vjp(g, self, result, 2.0 if p is None else p, dim),
+    result="real",
+    node="NormBackward1",
+)
+
+
 def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The norm of any order that `torch.linalg.vector_norm` takes."""
     return vector_norm.apply(*vector_norm.bind((input, ord, dim, keepdim), {"dtype": dtype}))
@@ -146,7 +155,7 @@ def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     """The op that a norm of a plain order comes to."""
     if isinstance(p, str) and p != "fro":
         return None
-    order = 2.0 if p is None or p == "fro" else p
+    order = 2 if p is None or p == "fro" else p
     op = vector_norm if input.backend.layout is strided else _norm_of_sparse
     return op, op.bind((input, order, dim, keepdim), {"dtype": dtype})
 
