@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.declare import function, published
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable
+from ...core.state import is_watched
 from ...core.values import contiguous_format, type_name, warn_once
 from ..making.factories import eye
 from ..pointwise.arithmetic import mul
@@ -48,9 +49,12 @@ def einsum(*args: Any) -> Tensor:
     if not rest:
         result = result.permute([term.index(x) for x in labels])
         return result if len(labels) == len(output) else result.sum([*range(len(output), len(labels))])
+    whole = is_watched()  # in PyTorch's steps, in which all operands have all labels
+    if whole:
+        (result, term), *rest = [(_broadcastable(t, term, labels), labels) for t, term in [(result, term), *rest]]
     for i, (other, other_term) in enumerate(rest, 1):
         wanted = {*output, *[x for later in terms[i + 1 :] for x in later]}
-        order = [x for x in labels if x in term or x in other_term]
+        order = labels if whole else [x for x in labels if x in term or x in other_term]
         result, term = _product(result, term, other, other_term, order, wanted)
     if len(labels) == len(output):
         return result
@@ -211,8 +215,10 @@ def _product(
 ) -> tuple[Tensor, list[Any]]:
     """The product of two operands, summed over the labels that nobody wants, and its labels.
 
-    Those that both have are in `order`. One that is missing, or of size 1, is broadcast.
+    Those that both have are in `order`. One that is missing, or of size 1, is broadcast. Where both operands have all
+    of them, so has the product.
     """
+    whole = of_a is order is of_b
     sizes, others = dict(zip(of_a, a.array.shape)), dict(zip(of_b, b.array.shape))
     a, of_a = _summed(a, of_a, [x for x, n in sizes.items() if n != 1 == others.get(x, 1) and x not in wanted], order)
     b, of_b = _summed(b, of_b, [x for x, n in others.items() if n != 1 == sizes.get(x, 1) and x not in wanted], order)
@@ -227,13 +233,18 @@ def _product(
     if left and right and order.index(right[-1]) < order.index(left[0]):
         a, of_a, left, b, of_b, right = b, of_b, right, a, of_a, left
     batch, rows, inner, columns = [math.prod([sizes[x] for x in part]) for part in (both, left, summed, right)]
+    if whole:
+        right = [x for x in order if x not in both and x not in left and x not in summed]
     made = bmm.apply(
-        reshape(_permuted(a, of_a, both + left + summed), (batch, rows, inner)),
-        reshape(_permuted(b, of_b, both + summed + right), (batch, inner, columns)),
+        reshape(_permuted(a, of_a, both + left + summed, whole), (batch, rows, inner)),
+        reshape(_permuted(b, of_b, both + summed + right, whole), (batch, inner, columns)),
     )
-    rest = [x for x in order if x in wanted and x not in both and x not in left and x not in right]
-    found, kept = both + left + right + rest, [x for x in order if x in wanted]
-    made = view.apply(made, tuple([sizes[x] for x in found]))
+    if whole:
+        found, kept = both + left + summed + right, order
+    else:
+        rest = [x for x in order if x in wanted and x not in both and x not in left and x not in right]
+        found, kept = both + left + right + rest, [x for x in order if x in wanted]
+    made = view.apply(made, tuple([1 if x in summed else sizes[x] for x in found]))
     return permute.apply(made, tuple([found.index(x) for x in kept])), kept
 
 
@@ -244,10 +255,10 @@ def _summed(t: Tensor, term: list[Any], over: list[Any], order: list[Any]) -> tu
     return _broadcastable(t, term, order).sum([order.index(x) for x in over], True), order
 
 
-def _permuted(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
+def _permuted(t: Tensor, term: list[Any], order: list[Any], always: bool) -> Tensor:
     """The dimensions in this order, which may leave out some of size 1."""
     ordered = order + [x for x in term if x not in order]
-    return t if ordered == term else permute.apply(t, tuple([term.index(x) for x in ordered]))
+    return t if ordered == term and not always else permute.apply(t, tuple([term.index(x) for x in ordered]))
 
 
 def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
