@@ -7,6 +7,7 @@ do not, `_SEEN` operations that PyTorch knows by another name, `_MADE_OF` those 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..core.machine import Tensor, functions
 from ..core.machine.operands import result_type
 from ..core.state import is_watched, local
 from ..core.values import get_default_device
+from ..core.values.layout import preserve_format
 
 
 def _formula() -> str | None:
@@ -23,10 +25,11 @@ def _formula() -> str | None:
     return None if task is None else getattr(getattr(task.node, "op", None), "name", "")
 
 
-def _inside() -> bool:
-    """Whether a function made of operations makes the call."""
+def _inside(name: str = "") -> bool:
+    """Whether a function made of operations makes the call, or that of a name."""
     seer: Any = local.state.mode.seer
-    return is_watched() and bool(seer.inside)
+    inside = seer.inside if is_watched() else None
+    return inside is not None and (not name or inside.__name__ == name)
 
 
 def _arithmetic(values: Sequence[Any]) -> str:
@@ -69,15 +72,15 @@ _INTERNAL = frozenset(("_", "in_place", "bias"))
 
 def _flat_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A product with a transposed matrix, of the rows of a tensor."""
-    shape = [*x.shape[:-1], weight.shape[0]]
+    shape, count = [*x.shape[:-1], weight.shape[0]], math.prod(x.shape[:-1])
     if bias is not None and (x.dim() < 3 or x.is_contiguous()):
-        rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+        rows = x if x.dim() == 2 else x.reshape(count, x.shape[-1])
         result = functions["addmm"](bias, rows, weight.t())
         return result if x.dim() == 2 else result.view(shape)
     turned = weight.t()
     if x.dim() == 2:
         return functions["mm"](x, turned)
-    result = overload_named("_unsafe_view", "default")(functions["mm"](x.reshape(-1, x.shape[-1]), turned), shape)
+    result = overload_named("_unsafe_view", "default")(functions["mm"](x.reshape(count, x.shape[-1]), turned), shape)
     return result if bias is None else result + bias
 
 
@@ -112,7 +115,7 @@ def _logits_gradient(
             made = (self.sigmoid() - target) * g
         else:
             t = pos_weight * target
-            made = t.add(1).sub_(target).mul_(self.sigmoid()).sub_(t).mul_(g)
+            made = ((t + 1 - target) * self.sigmoid() - t) * g
         if weight is not None:
             made.mul_(weight)
         return made.div_(self.numel()) if reduction == 1 else made
@@ -120,21 +123,39 @@ def _logits_gradient(
     return parts
 
 
+def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] | None:
+    """A number less a tensor, in PyTorch's own code, is a tensor filled with it, less the other."""
+    if isinstance(other, Tensor) or alpha != 1 or not (_formula() or _inside()):
+        return None
+    return lambda: functions["empty_like"](self, memory_format=preserve_format).fill_(other).sub_(self)
+
+
+def _argsort(self: Tensor, dim: int, descending: bool) -> Callable[[], Tensor]:
+    """The places, which are a result of sorting."""
+    return lambda: functions["sort"](self, dim=dim, descending=descending)[1]
+
+
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
+    "argsort": _argsort,
     "binary_cross_entropy_with_logits_backward": _logits_gradient,
+    "rsub": _number_less,
     "where": _where,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
 }
 
 
-def _pooled(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+def _pooled(dims: int) -> Callable[..., Any]:
     """The gradient of a pool, which is told of the windows too."""
-    task: Any = local.state.task
-    names = ("kernel_size", "stride", "padding", "dilation")
-    windows = [list(getattr(task.node, f"_saved_{name}")) for name in names]
-    return "max_pool2d_with_indices_backward", (g, self, *windows, task.node._saved_ceil_mode, indices), {}
+
+    def called(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+        task: Any = local.state.task
+        names = ("kernel_size", "stride", "padding", "dilation")
+        windows = [list(getattr(task.node, f"_saved_{name}")) for name in names]
+        return f"max_pool{dims}d_with_indices_backward", (g, self, *windows, task.node._saved_ceil_mode, indices), {}
+
+    return called
 
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
@@ -143,12 +164,13 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "log_softmax.int": lambda self, dim, dtype=None: ("_log_softmax", (self, dim, False), {}),
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
-        | ({"layout": self.layout, "device": self.device} if _formula() or _inside() else {}),
+        | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside("type_as") else {}),
     ),
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
     ),
-    "max_pool2d_with_indices_backward": _pooled,
+    "max_pool2d_with_indices_backward": _pooled(2),
+    "max_pool3d_with_indices_backward": _pooled(3),
     "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
     "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),
     "convolution_backward": lambda g, input, weight, bias, *rest: (
@@ -158,7 +180,12 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     ),
 }  # fmt: skip
 
-_FACTORIES = {"empty": "memory_format"}
+_FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
+    "empty": lambda given: "memory_format",
+    "eye": lambda given: "m" if len(given) > 1 else "default",
+    "normal": lambda given: "float_float",
+    "randint": lambda given: "low",
+}
 
 
 def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
@@ -176,7 +203,8 @@ def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[A
     unpinned = {"pin_memory": False} if _formula() is None and not _inside() else {}
     kwargs = {name: value for name, value in options.items() if value is not None} | unpinned | named
     given = tuple([list(a) if type(a) is tuple else a for a in args])
-    return factory.name, _FACTORIES.get(factory.name, "default"), given, kwargs
+    overload = _FACTORIES.get(factory.name)
+    return factory.name, "default" if overload is None else overload(given), given, kwargs
 
 
 def parts_of(op: Any, values: Sequence[Any]) -> Callable[[], Any] | None:

@@ -80,7 +80,7 @@ class Casts:
         return Casts(self.dtypes, {}, self.cached)
 
     def cast(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
-        """The operands of an op as it is to have them."""
+        """The operands of an op as it is to have them; the last is converted first, which of a layer is the bias."""
         kind = next((_place(t) for v in values for t in _tensors(v)), "")
         lower = self.dtypes.get(kind)
         if lower is None:
@@ -92,7 +92,11 @@ class Casts:
             wanted = dt.float32
         elif name in _WIDEST[kind]:
             wanted = _widest(lower, [t.dtype for v in values for t in _tensors(v)])
-        return values if wanted is None else [self.one(v, wanted, kind) for v in values]
+        if wanted is None:
+            return values
+        order = (0, 2, 1) if name == "_linear" and len(values) == 3 else range(len(values))[::-1]
+        made = {i: self.one(values[i], wanted, kind) for i in order}
+        return [made[i] for i in range(len(values))]
 
     def one(self, value: Any, wanted: dt.dtype, kind: str) -> Any:
         if value.__class__ is tuple or value.__class__ is list:

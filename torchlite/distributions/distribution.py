@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..autograd.backward import grad
 from ..autograd.grad_mode import no_grad
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.values import Size, warn
 from ..func.functionalization import debug_unwrap
 from . import constraints
@@ -23,7 +23,7 @@ SCALAR = Size()
 
 def _everywhere(checked: Tensor) -> bool:
     """Whether a check holds for all values; inside of `vmap` for those of all elements."""
-    return bool(debug_unwrap(checked).all())
+    return bool(functions["_is_all_true"](debug_unwrap(checked)))
 
 
 class Distribution:

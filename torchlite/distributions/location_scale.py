@@ -53,7 +53,9 @@ class Normal(_LocationScale, ExponentialFamily):
         return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return -(self._standard(value) ** 2) / 2 - self.scale.log() - _HALF_LOG_2PI
+        value = self._checked(value)
+        variance, log_scale = self.scale**2, self.scale.log()
+        return -((value - self.loc) ** 2) / (2 * variance) - log_scale - _HALF_LOG_2PI
 
     def cdf(self, value: Tensor) -> Tensor:
         return (1 + torch.erf(self._standard(value) / math.sqrt(2))) / 2

@@ -45,7 +45,7 @@ def sum_rightmost(value: Tensor, dims: int) -> Tensor:
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
     """Standard normal numbers, of a tensor's dtype on its device."""
-    return like.new_empty(shape).normal_()
+    return torch.empty(shape, dtype=like.dtype, device=like.device).normal_()
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:

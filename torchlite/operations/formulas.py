@@ -37,6 +37,11 @@ def onto(fresh: Tensor, name: str, *values: Any) -> Tensor:
     return getattr(fresh, name if is_watched() else f"{name}_")(*values)
 
 
+def nought(g: Tensor) -> Any:
+    """Zero to choose beside a gradient: a number, of which a mode sees that it is made a tensor at first."""
+    return functions["scalar_tensor"](0.0, **options(g)) if is_watched() else 0.0
+
+
 def options(like: Tensor) -> dict[str, Any]:
     """What makes a tensor like another, said in full."""
     return {"dtype": like.dtype, "layout": like.layout, "device": like.device}

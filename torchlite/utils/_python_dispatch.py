@@ -30,11 +30,12 @@ class _Level:
 
     def __init__(self, mode: TorchDispatchMode, below: Any) -> None:
         self.mode, self.below = mode, below
-        self.inside = False  # of a function made of operations, in which PyTorch calls these with plain numbers
+        # The function made of operations, in which PyTorch calls these with plain numbers, that runs.
+        self.inside: Callable[..., Any] | None = None
 
     def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
         """The call of a function made of operations."""
-        before, self.inside = self.inside, True
+        before, self.inside = self.inside, f
         try:
             return f(*values)
         finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
 from ..structs import TensorParts, ViewParts, know, whole
-from ..values import freed
+from ..values import contiguous_format, freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, sequence, shared_counter, short_name, version_of
 from .registry import registry
 
@@ -320,7 +320,7 @@ class CopySlices(Node):
             whole = grad.new_empty_strided(tuple(grad.shape), self.layout)
             whole.copy_(grad)
         part = follow(whole, self.path)
-        results = list(self.saved_entries[0].apply([part.clone()]))
+        results = list(self.saved_entries[0].apply([part.clone(memory_format=contiguous_format)]))
         if results[0] is None:
             part.zero_()
         else:

@@ -289,7 +289,7 @@ def _of_probabilities(
     logs = log_softmax.apply(self, dim, None)
     classes = self.shape[dim] or 1
     if label_smoothing > 0:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
+        target = multiply_by.apply(target, 1 - label_smoothing) + label_smoothing / classes
     each = logs * target if weight is None else logs * target * _along_classes(weight, self, dim)
     if reduction == NONE:
         return -each.sum(dim)
@@ -302,13 +302,14 @@ def _smoothed(
     dim = _class_dim(logs)
     sharp = nll_loss_nd(logs, target, weight, reduction, ignore_index)
     weighted = logs if weight is None else logs * _along_classes(weight, logs, dim)
+    flat = -weighted.sum(dim)
     ignored = target == ignore_index
-    flat = (-weighted.sum(dim)).masked_fill(ignored, 0)
+    flat.masked_fill_(ignored, 0.0)
     if reduction == SUM:
         flat = flat.sum()
     elif reduction == MEAN:
         kept = ~ignored
-        counts = kept.to(logs.dtype) if weight is None else weight.take(target.long() * kept) * kept
+        counts = kept if weight is None else weight.take(target.long() * kept) * kept
         flat = flat.sum() / counts.sum()
-    share = label_smoothing / (logs.shape[dim] or 1)
-    return multiply_by.apply(sharp, 1 - label_smoothing) + multiply_by.apply(flat, share)
+    flat = multiply_by.apply(flat, label_smoothing / (logs.shape[dim] or 1))
+    return multiply_by.apply(sharp, 1 - label_smoothing) + flat

@@ -349,7 +349,8 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps:
     x = input.to(dt.float32) if input.dtype in dt.HALVES else input
     if eps is None:
         eps = dt.finfo(x.dtype.to_real()).eps
-    made = x * ((x * x).mean(_last(normalized_shape), True) + eps).rsqrt()
+    dims = tuple(range(x.dim() - len(normalized_shape), x.dim()))
+    made = x * (x**2).mean(dims, True).add_(eps).rsqrt()
     if weight is not None:
         made = made * weight
     return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()

@@ -15,6 +15,7 @@ from ...core.values import (
     Namespace,
     broadcast_shapes,
     cannot_cast,
+    contiguous_format,
     dense_strides,
     dt,
     not_implemented_for,
@@ -125,8 +126,9 @@ def pairwise(
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
-    functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
-    negative of `slope`. `in_rows` says that gradients lie row by row, however the operands do; `as_self`, that they lie
+    functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `slope` changes its
+    sign where self and target change places, so that it gives that too. `in_rows` says that gradients lie row by row,
+    however the operands do; `as_self`, that they lie
     as `self` does.
     """
     of = _Formulas(schema, value, slope, in_rows, as_self)
@@ -135,8 +137,8 @@ def pairwise(
     rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
     if to_target is not None and cross is not None:
         bends["target"] = of.times_both(cross)
-        negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
-        rules["target"] = negative if odd else of.times_g(to_target)
+        turned = Formula(lambda g, self, target, *rest: back.apply(g, target, self, *rest), listed)
+        rules["target"] = turned if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     rest = of.rest if "weight=None" in of.rest else re.sub("=[^,)]+", "", of.rest)  # of which PyTorch has no defaults
     back = Elementwise(
@@ -390,8 +392,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if not (input.is_floating_point() and target.is_floating_point()):
         raise RuntimeError("kl_div: Integral inputs not supported.")
-    each = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
-    return reduced(each, reduction)
+    part = target - input if log_target else target * input
+    return reduced(target.exp() * part if log_target else target.xlogy(target) - part, reduction)
 
 
 publish_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div)
@@ -404,7 +406,8 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:  # fmt: skip
     """How unlikely counts are whose mean, or its logarithm, is `input`."""
-    each = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    less = target * (input if log_input else (input + eps).log())
+    each = (input.exp() if log_input else input) - less
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         each = each + stirling.masked_fill(target <= 1, 0)
@@ -413,9 +416,10 @@ def poisson_nll_loss(
 
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """The input where the target is 1, and how far it is below the margin where that is -1."""
-    zeros = self.new_zeros(())
+    zeros = tensors.zeros_like(self, memory_format=contiguous_format)
     margin = fitting_array(margin, self.dtype, self.backend.real).item()
-    apart = tensors.where(target != 1, (margin - self).clamp_min(0), zeros)
+    below = (margin - self).clamp_min_(0)
+    apart = tensors.where(target != 1, below, zeros)
     return reduced(apart + tensors.where(target != -1, self, zeros), reduction)
 
 
@@ -426,7 +430,8 @@ publish_loss(
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
-    return reduced(add_number.apply(-target * (input1 - input2), margin).clamp_min(0), reduction)
+    apart = input1 - input2
+    return reduced(add_number.apply(-target * apart, margin).clamp_min_(0), reduction)
 
 
 publish_loss(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import OnBackend, Op, describe, function, publish, publish_python, signatures_of
+from ...core.declare import OnBackend, Op, aten, describe, function, publish, publish_python, signatures_of
 from ...core.machine import NOT_IMPLEMENTED, RANDOM, Generator, Tensor, drawn, into, public
 from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
@@ -192,7 +192,7 @@ def normal(*args: Any, **kwargs: Any) -> Tensor:
     return (_sized_normal if "size" in kwargs or len(args) > 2 else _each_normal)(*args, **kwargs)
 
 
-public[_each_normal] = public[_sized_normal] = normal
+public[_each_normal] = public[_sized_normal] = aten["normal"] = normal
 
 
 describe(

@@ -339,8 +339,8 @@ def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) 
         target[...] = rows.reshape(target.shape)
 
 
-def _kept(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tensor:
-    return g if accumulate else index_put.apply(g, indices, zeros(g, ()), False)
+def _kept(g: Tensor, indices: Sequence[Tensor | None], values_shape: tuple[int, ...], accumulate: bool) -> Tensor:
+    return g if accumulate else index_put.apply(g, indices, zeros(g, values_shape if is_watched() else ()), False)
 
 
 def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:

@@ -137,13 +137,19 @@ def _add_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha
     return scatter_add.apply(rows, dim, index, source.reshape(index.shape) * alpha).reshape(self.shape)
 
 
+def _of_source(g: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """The gradient of what is added or copied: of these places."""
+    found = g.index_select(dim, index)
+    return found.expand_as(source) if source.dim() else found.reshape(())
+
+
 index_add = Writing(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
     _index_add,
     {
         "self": lambda g: g,
         "index": None,
-        "source": lambda g, dim, index, source, alpha: scaled(g.index_select(dim, index).reshape(source.shape), alpha),
+        "source": lambda g, dim, index, source, alpha: scaled(_of_source(g, dim, index, source), alpha),
     },
     check=_check_same_slices("index_add_"),
     prepare=_with_factor,
@@ -220,7 +226,7 @@ index_copy = Writing(
     {
         "self": _emptied,
         "index": None,
-        "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(source.shape),
+        "source": _of_source,
     },
     check=_check_copy,
     linear=True,

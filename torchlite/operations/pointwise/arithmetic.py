@@ -67,14 +67,14 @@ add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), ope
 publish(add, inplace=True, operators="add radd", operators_in_place="iadd")
 
 sub = Scaled(
-    "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
+    "sub", "subtract", (lambda g: g, lambda g, alpha: scaled(-g, alpha)),
     dtypes=dt.NUMBERS, check_form=_no_bool_difference, check_in_place=_no_bool_difference,
     check_out=lambda out, values: _no_bool_difference(*values), operators=True, of_numbers=True,
 )  # fmt: skip
 publish(sub, names=("sub", "subtract"), inplace=True, operators="sub", operators_in_place="isub")
 
 rsub = Scaled(
-    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
+    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: scaled(-g, alpha), lambda g: g),
     first="Tensor", dtypes=dt.NUMBERS, check_form=_check_exchanged, number_nodes={"other": "RsubBackward1"},
     scaled=0, arranged=_arranged_as_exchanged,
 )  # fmt: skip
@@ -406,7 +406,7 @@ def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
 ldexp = Elementwise(
     "ldexp(Tensor self, Tensor other)",
     _ldexp,
-    {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
+    {"self": lambda g, other: g * conj(2**other), "other": lambda g, result: g * conj(result * math.log(2))},
     result="float", halves="wide", prepare=_with_exponent, by_form=True, check_form=_check_exponent,
     check_in_place=_check_exponent_in_place,
 )  # fmt: skip

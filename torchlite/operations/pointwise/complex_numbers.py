@@ -83,11 +83,15 @@ view_as_complex: ViewOp = ViewOp(
 publish(view_as_complex, method=False)
 
 
+def _of_pairs(pairs: Tensor, at: int) -> Tensor:
+    return select.apply(pairs, pairs.dim() - 1, at)
+
+
 def real(self: Tensor) -> Tensor:
     """The real parts, as a view; a real tensor itself."""
     if not self.dtype.is_complex:
         return self
-    return select.apply(view_as_real.apply(conj(self) if is_conj(self) else self), -1, 0)
+    return _of_pairs(view_as_real.apply(conj(self) if is_conj(self) else self), 0)
 
 
 def imag(self: Tensor) -> Tensor:
@@ -95,7 +99,7 @@ def imag(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     pairs = neg_view.apply(view_as_real.apply(conj(self))) if is_conj(self) else view_as_real.apply(self)
-    return select.apply(pairs, -1, 1)
+    return _of_pairs(pairs, 1)
 
 
 for _name, _part in (("real", real), ("imag", imag)):

@@ -34,7 +34,8 @@ def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
     if input.dim() < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.shape[:2], *[1] * (input.dim() - 2))
-    return _kept(input.new_empty(shape), keep, input.dtype)
+    one = input.new_empty(shape)
+    return one.bernoulli_(keep) if is_watched() else _kept(one, keep, input.dtype)
 
 
 def _kind(by_channel: bool, alpha: bool, in_place: bool) -> Callable[[Tensor, float, bool], Tensor]:

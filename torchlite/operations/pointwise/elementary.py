@@ -9,6 +9,7 @@ from typing import Any
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Namespace, dt, not_implemented_for, strided, warn_once
+from ..formulas import nought
 from ..vocabulary import INEXACT, REAL, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
@@ -263,7 +264,7 @@ publish(logaddexp)
 logaddexp2 = Binary(
     "logaddexp2",
     "logaddexp2",
-    (lambda g, self, other: g / (1 + 2.0 ** (other - self)), lambda g, self, other: g / (1 + 2.0 ** (self - other))),
+    (lambda g, self, other: g / (1 + 2 ** (other - self)), lambda g, self, other: g / (1 + 2 ** (self - other))),
     schema=TENSORS, dtypes=dt.FLOATS, halves="wide",
 )  # fmt: skip
 publish(logaddexp2)
@@ -274,8 +275,10 @@ publish(logaddexp2)
 
 def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
-    square = angle * self
-    return where(square == 0, 0, g * conj((angle * angle.cos() - angle.sin()) / square))
+    square, sine = angle * self, angle.sin()
+    slope = g * conj((angle * angle.cos() - sine) / square)
+    zero = nought(g)
+    return where(square == 0.0, zero, slope)
 
 
 sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")

@@ -71,7 +71,7 @@ publish(sign, inplace=True)
 
 copysign = Binary(
     "copysign", "copysign",
-    (lambda g, self, result: g * (result / self).masked_fill(self == 0, 0), zero_gradient),
+    (lambda g, self, result: g * (result / self).masked_fill_(self == 0, 0), zero_gradient),
     schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
 publish(copysign, inplace=True)
@@ -101,7 +101,7 @@ heaviside = Elementwise(
 publish(heaviside, inplace=True)
 
 hypot = Binary(
-    "hypot", "hypot", (lambda g, self, result: g * (self / result), lambda g, other, result: g * (other / result)),
+    "hypot", "hypot", (lambda g, self, result: g * self / result, lambda g, other, result: g * other / result),
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip
 publish(hypot, inplace=True)

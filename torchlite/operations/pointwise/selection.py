@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn_once
+from ..formulas import nought
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
 from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
@@ -187,15 +189,24 @@ def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
 def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
     if min is None:
         return self <= max
-    return self >= min if max is None else (self >= min) & (self <= max)
+    if max is None:
+        return self >= min
+    both = isinstance(min, Tensor) and isinstance(max, Tensor)
+    return (self >= min).logical_and(self <= max) if both else (self >= min).logical_and_(self <= max)
 
 
 def _below(self: Tensor, min: Any, max: Any) -> Tensor:
-    return self < min if max is None else (self < min) & (min < max)
+    return self < min if max is None else (min < max).logical_and(self < min)
 
 
 def _above(self: Tensor, min: Any, max: Any) -> Tensor:
-    return self > max if min is None else (self > max) | (max < min)
+    return self > max if min is None else (self > max).logical_or(max < min)
+
+
+def _where_it_is(g: Tensor, found: Callable[..., Tensor], *values: Any) -> Tensor:
+    """The gradient where a condition, which is computed last, is true of operands and bounds, and zero elsewhere."""
+    zero = nought(g)
+    return where(found(*values), g, zero)
 
 
 def _check_complex(op: Elementwise, values: Sequence[Any]) -> None:
@@ -266,9 +277,9 @@ clamp = Elementwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
     {
-        "self": lambda g, self, min, max: where(_inside(self, min, max), g, 0.0),
-        "min": lambda g, self, min, max: where(_below(self, min, max), g, 0.0),
-        "max": lambda g, self, min, max: where(_above(self, min, max), g, 0.0),
+        "self": lambda g, self, min, max: _where_it_is(g, _inside, self, min, max),
+        "min": lambda g, self, min, max: _where_it_is(g, _below, self, min, max),
+        "max": lambda g, self, min, max: _where_it_is(g, _above, self, min, max),
     },
     check=_check_bounds,
     dtypes=ORDERED,
@@ -282,8 +293,8 @@ clamp_min = Elementwise(
     "clamp_min(Tensor self, Operand min)",
     lambda xp, x, low: _clamp(xp, x, low, None),
     {
-        "self": lambda g, self, min: where(self >= min, g, 0.0),
-        "min": lambda g, self, min: where(self < min, g, 0.0),
+        "self": lambda g, self, min: _where_it_is(g, operator.ge, self, min),
+        "min": lambda g, self, min: _where_it_is(g, operator.lt, self, min),
     },
     dtypes=ORDERED,
     label="maximum_cpu",
@@ -296,8 +307,8 @@ clamp_max = Elementwise(
     "clamp_max(Tensor self, Operand max)",
     lambda xp, x, high: _clamp(xp, x, None, high),
     {
-        "self": lambda g, self, max: where(self <= max, g, 0.0),
-        "max": lambda g, self, max: where(self > max, g, 0.0),
+        "self": lambda g, self, max: _where_it_is(g, operator.le, self, max),
+        "max": lambda g, self, max: _where_it_is(g, operator.gt, self, max),
     },
     dtypes=ORDERED,
     label="minimum_cpu",
@@ -330,8 +341,8 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
         name,
         kernel,
         (
-            lambda g, self, other: where(self_wins(self, other), g, 0.0),
-            lambda g, self, other: where(self_wins(self, other), 0, g),
+            lambda g, self, other: g.masked_fill(self_wins(self, other).logical_not_(), 0),
+            lambda g, self, other: g.masked_fill(self_wins(self, other), 0),
         ),
         schema=TENSORS,
         dtypes=ORDERED,
@@ -345,7 +356,8 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
 
     def share(g: Tensor, one: Tensor, other: Tensor) -> Tensor:
         """The gradient of `one`."""
-        return where(loses(one, other), 0, where(one == other, g / 2, g))
+        half = g / 2
+        return where(one == other, half, g).masked_fill_(loses(one, other), 0)
 
     return Binary(
         name,
@@ -359,8 +371,8 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
 
 maximum = _extreme("maximum", lambda one, other: one < other)
 minimum = _extreme("minimum", lambda one, other: one > other)
-fmax = _winner("fmax", "fmax", lambda self, other: (self >= other) | other.isnan(), "maximum_cpu")
-fmin = _winner("fmin", "fmin", lambda self, other: (self <= other) | other.isnan(), "minimum_cpu")
+fmax = _winner("fmax", "fmax", lambda self, other: (self >= other).logical_or_(other.isnan()), "maximum_cpu")
+fmin = _winner("fmin", "fmin", lambda self, other: (self <= other).logical_or_(other.isnan()), "minimum_cpu")
 for _op in (maximum, minimum, fmax, fmin):
     publish(_op)
 
@@ -388,7 +400,7 @@ def _nan_to_num(xp: Namespace, x: Array, nan: float | None, posinf: float | None
 nan_to_num = Elementwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
-    {"self": lambda g, self: g.masked_fill(self.isfinite().logical_not(), 0)},
+    {"self": lambda g, self: g * self.isfinite()},
     complex_gradients=False,
     dtypes=COMMON,
     arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy

@@ -60,7 +60,7 @@ _function(
     label="erfinv_vml_cpu",
 )  # fmt: skip
 _function(
-    "special_erfcx", kernels.erfcx, lambda g, self, result: (2 * self * result - 2 / math.sqrt(math.pi)) * g,
+    "special_erfcx", kernels.erfcx, lambda g, self, result: (2.0 * self * result - 2 / math.sqrt(math.pi)) * g,
     in_torch=False, dtypes=PRECISE, label="erfcx_cpu",
 )  # fmt: skip
 _function(
@@ -73,7 +73,7 @@ _function(
 )  # fmt: skip
 _function(
     "special_log_ndtr", kernels.log_ndtr,
-    lambda g, self, result: g / math.sqrt(2 * math.pi) * (-(result + self * self / 2)).exp(),
+    lambda g, self, result: g * (-(result + self**2 / 2)).exp() / math.sqrt(2 * math.pi),
     in_torch=False, dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
 _function("special_entr", kernels.entr, lambda g, self: g * -(self.log() + 1), in_torch=False, label="entr_cpu")
@@ -144,10 +144,17 @@ publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), inplace=True)
 
 # ---- x log y
 
+
+def _no_slope(self: Tensor, other: Tensor, edge: float) -> Tensor:
+    """Where zero times a logarithm that there is not is zero."""
+    beyond = other <= edge
+    return (self == 0.0) & beyond
+
+
 xlogy: Binary = _pair(
     "xlogy", lambda xp, x, y: kernels.xlogy(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: xlogy.apply(g, other).masked_fill((self == 0) & (other <= 0), 0),
+        lambda g, self, other: xlogy.apply(g, other).masked_fill(_no_slope(self, other, 0.0), 0.0),
         lambda g, self, other: g * self / other,
     ),
     in_torch=True, halves="own",
@@ -156,7 +163,7 @@ xlogy: Binary = _pair(
 xlog1py: Binary = _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: xlog1py.apply(g, other).masked_fill((self == 0) & (other <= -1), 0),
+        lambda g, self, other: xlog1py.apply(g, other).masked_fill(_no_slope(self, other, -1.0), 0.0),
         lambda g, self, other: g * self / (other + 1),
     ),
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",

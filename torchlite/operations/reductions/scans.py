@@ -9,6 +9,7 @@ from ...core.declare import Along, Composite, conj, describe, publish, published
 from ...core.machine import Tensor
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
+from ..formulas import zeros
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
@@ -167,7 +168,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
             f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             _running_extreme(_combine),
             lambda g, indices, self, dim: (
-                g.new_zeros(self.shape).scatter_add(dim, indices, g) if g.numel() else g
+                zeros(g, self.shape).scatter_add(dim, indices, g) if g.numel() else g
             ),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
@@ -232,7 +233,7 @@ publish(logcumsumexp, inplace=True)
 
 def _one_difference(t: Tensor, dim: int) -> Tensor:
     n = t.shape[dim] - 1
-    later, earlier = t.narrow(dim, 1, n), t.narrow(dim, 0, n)
+    earlier, later = t.narrow(dim, 0, n), t.narrow(dim, 1, n)
     return later.logical_xor(earlier) if t.dtype is dt.bool_ else later - earlier
 
 
@@ -243,12 +244,12 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    dim = wrap_dim(dim, input.dim())
+    axis = wrap_dim(dim, input.dim())
     for other in (prepend, append):
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         for at, (n_input, n_other) in enumerate(zip(input.shape, () if other is None else other.shape)):
-            if at != dim and n_input != n_other:
+            if at != axis and n_input != n_other:
                 raise RuntimeError(
                     "diff expects the shape of tensor to prepend or append to match that of input except along the "
                     f"differencing dimension; input.size({at}) = {n_input}, but got tensor.size({at}) = {n_other}"
@@ -265,7 +266,8 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
 def _strips(y: Tensor, width: Any, dim: int) -> Tensor:
     """Twice the area between each two neighbouring points."""
     n = y.shape[dim] - 1
-    return (y.narrow(dim, 1, n) + y.narrow(dim, 0, n)) * width
+    before = y.narrow(dim, 0, n)
+    return (y.narrow(dim, 1, n) + before) * width
 
 
 def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
@@ -288,13 +290,15 @@ def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
 
 def _sum_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
     """The area of strips of one width."""
-    return multiply_by.apply(y.sum(dim) - multiply_by.apply(y.select(dim, 0) + y.select(dim, -1), 0.5), width)
+    last = y.select(dim, -1)
+    ends = multiply_by.apply(y.select(dim, 0) + last, 0.5)
+    return multiply_by.apply(y.sum(dim) - ends, float(width))
 
 
 def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
     """The area of the first, of the first two, …"""
-    ends = slice_.apply(y, dim, 1, None, 1) + slice_.apply(y, dim, 0, -1, 1)
-    return multiply_by.apply(ends, width / 2).cumsum(dim)
+    before = slice_.apply(y, dim, 0, -1, 1)
+    return multiply_by.apply(slice_.apply(y, dim, 1, None, 1) + before, width / 2).cumsum(dim)
 
 
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
@@ -312,9 +316,9 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
         if name != "cumulative_trapezoid":
+            wrapped = wrap_dim(dim, y.dim())
             if not y.size(dim):
-                return empty(y, wrap_dim(dim, y.dim()))
-            dim = wrap_dim(dim, y.dim())
+                return empty(y, wrapped)
         if y.dtype is dt.bool_:
             raise RuntimeError(f"{said}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):

@@ -71,7 +71,7 @@ def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
 roll: LaidOp = LaidOp(
     "roll(Tensor self, int[1] shifts, int[1] dims=[])",
     _roll,
-    {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts]), dims)},
+    {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts[::-1]]), dims[::-1])},
     linear=True,
     batch=Leading(call=_roll_batch),
 )

@@ -87,7 +87,10 @@ def _r2c_backward(g: Tensor, self: Tensor, dim: Ints, normalization: int, onesid
         shape = self.array.shape  # PyTorch keeps all of the tensor for it
         last = wrap_dim(dim[-1], len(shape))
         after = shape[last] - g.array.shape[last]
-        g = constant_pad_nd.apply(g, (0, 0) * (len(shape) - 1 - last) + (0, after), 0)
+        if after > 0:
+            whole = g.new_zeros(shape)
+            narrow(whole, last, 0, g.array.shape[last]).copy_(g)
+            g = whole
     return c2c.apply(g, dim, normalization, False).real
 
 

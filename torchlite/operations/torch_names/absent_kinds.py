@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ...core.declare import method, publish_python, published
+from ...core.declare import Op, method, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.values.errors import missing_kernel_of
 
@@ -20,8 +20,8 @@ def _is_zerotensor(self: Tensor) -> bool:
     return False
 
 
-publish_python("_is_all_true(Tensor self)", lambda self: self.all())
-publish_python("_is_any_true(Tensor self)", lambda self: self.any())
+publish(Op("_is_all_true(Tensor self)", lambda xp, self: self.all()))
+publish(Op("_is_any_true(Tensor self)", lambda xp, self: self.any()))
 
 
 @method("const_data_ptr")
