@@ -19,6 +19,10 @@ def randn(*shape):
     return torch.randn(*shape, device="cuda", requires_grad=True)
 
 
+def halves(*shape):
+    return randn(*shape).detach().bfloat16().requires_grad_()
+
+
 def classes(*shape, below=16):
     return torch.randint(0, below, shape, device="cuda")
 
@@ -58,10 +62,8 @@ BUDGETS = {
     "cross_entropy": Budget(F.cross_entropy, lambda: (randn(8, 16), classes(8)), 2, 4),
     "mse_loss": Budget(F.mse_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 4, 8),
     "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 3, 6),
-    "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 5),
-    "linear of halves": Budget(
-        F.linear, lambda: [randn(*n).detach().half().requires_grad_() for n in ((8, 16), (12, 16), (12,))], 3, 10
-    ),
+    "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 3),
+    "linear of halves": Budget(F.linear, lambda: (halves(8, 16), halves(12, 16), halves(12)), 3, 8),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 2, 3),
     "attention": Budget(
@@ -70,16 +72,38 @@ BUDGETS = {
     "max_pool2d": Budget(lambda x: F.max_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "conv2d": Budget(
         lambda x, w, b: F.conv2d(x, w, b, padding=1), lambda: (randn(8, 16, 32, 32), randn(16, 16, 3, 3), randn(16)),
-        3, 10,
+        3, 8,
+    ),
+    "conv2d without a bias": Budget(
+        lambda x, w: F.conv2d(x, w, padding=1), lambda: (randn(2, 3, 8, 8), randn(4, 3, 3, 3)), 2, 6
     ),
     "conv_transpose2d": Budget(
-        lambda x, w: F.conv_transpose2d(x, w, stride=2), lambda: (randn(2, 4, 8, 8), randn(4, 3, 2, 2)), 3, 9
+        lambda x, w: F.conv_transpose2d(x, w, stride=2), lambda: (randn(2, 4, 8, 8), randn(4, 3, 2, 2)), 2, 6
     ),
     "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 2, 5),
-    "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 6, 13),
-    "scatter_add": Budget(
-        lambda x, i: x.scatter_add(0, i, x[:3]), lambda: (randn(8, 16), classes(3, 16, below=8)), 7, 15
+    "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 1, 3),
+    "scatter": Budget(
+        lambda x, y, i: x.scatter(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 5
     ),
+    "scatter_add": Budget(
+        lambda x, y, i: x.scatter_add(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 4
+    ),
+    "index_select": Budget(lambda x, i: x.index_select(1, i), lambda: (randn(8, 16), classes(5)), 1, 3),
+    "index_add": Budget(
+        lambda x, y, i: x.index_add(1, i, y), lambda: (randn(8, 16), randn(8, 5), classes(5)), 2, 4
+    ),
+    "gelu of halves": Budget(F.gelu, lambda: (halves(8, 16),), 1, 2),
+    "layer_norm of halves": Budget(
+        lambda x, w, b: F.layer_norm(x, (16,), w, b), lambda: (halves(8, 16), halves(16), halves(16)), 1, 3
+    ),
+    "attention of halves": Budget(
+        F.scaled_dot_product_attention, lambda: (halves(2, 2, 6, 8), halves(2, 2, 6, 8), halves(2, 2, 6, 8)), 1, 4
+    ),
+    "matmul of halves": Budget(torch.matmul, lambda: (halves(2, 8, 16), halves(2, 16, 3)), 1, 3),
+    "conv2d of halves": Budget(
+        lambda x, w: F.conv2d(x, w, padding=1), lambda: (halves(2, 3, 8, 8), halves(4, 3, 3, 3)), 2, 6
+    ),
+    "dropout of halves": Budget(lambda x: F.dropout(x, 0.5), lambda: (halves(8, 16),), 2, 3),
 }  # fmt: skip
 
 

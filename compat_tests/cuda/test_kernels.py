@@ -231,3 +231,44 @@ def test_what_is_indexed_along_a_dimension(dtype):
     y.index_put_((torch.tensor([0, 2], device="cuda"),), torch.ones(2, 3, device="cuda"), accumulate=True)
     with pytest.raises(torch.AcceleratorError, match="index 2 is out of range"):
         y.cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_what_is_named_element_by_element(dtype):
+    x, y = [numbers(*shape).mul(9).to(dtype) for shape in ((3, 4, 5), (5, 2, 6))]
+    y = y.transpose(0, 2)[:2, :, :5]
+    index, slices = torch.tensor([[[1, 0, 3, 2, 2], [0, 0, 3, 1, 2]]]).expand(2, 2, 5), torch.tensor([2, 0, 2])
+
+    def on(f, *tensors):
+        made = [f(*[t.to(device) for t in tensors]).cpu() for device in ("cpu", "cuda")]
+        torch.testing.assert_close(*made)
+        assert made[0].stride() == made[1].stride()
+
+    on(lambda x, i: x.gather(1, i), x, index)
+    on(lambda x, i: x.mT.gather(-1, i.mT), x, index)
+    on(lambda x, i: x.index_select(-1, i), x, slices)
+    on(lambda x, i: x[:, 1].index_select(0, i), x, slices)
+    once = torch.tensor([[[0, 1, 2, 3, 0], [1, 2, 3, 0, 3]]]).expand(2, 2, 5)
+    on(lambda x, y, i: x.scatter(1, i, y), x, y, once)
+    on(lambda x, i: x.scatter(1, i, 3), x, once)
+    on(lambda x, y, i: x.scatter_add(1, i, y), x, y, index)
+    on(lambda x, y, i: x.clone().mT.scatter_add_(2, i.mT, y.mT), x, y, index)
+    on(lambda x, i: x.index_add(0, i, x.flip(0)), x, slices)
+    on(lambda x, i: x.index_add(0, i, x.flip(0), alpha=2), x, slices)
+    with pytest.raises(torch.AcceleratorError if dtype is not torch.int64 else Exception, match="4 is out of"):
+        x.cuda().gather(1, index.cuda() + 1).cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_computed_with_as_floats(dtype):
+    x, w, b = numbers(4, 300).to(dtype), numbers(300).to(dtype), numbers(300).to(dtype)
+    for f in (
+        F.gelu, lambda t: F.gelu(t, approximate="tanh"), F.leaky_relu, torch.erf, F.relu, lambda t: F.softmax(t, 0),
+    ):  # fmt: skip
+        alike(f, x, rtol=0.01, atol=0.01)
+    alike(lambda x, w, b: F.layer_norm(x, (300,), w, b), x, w, b, rtol=0.02, atol=0.05)
+    alike(lambda x, w: F.conv1d(x[None], w[:20].reshape(1, 4, 5)), x, w, rtol=0.02, atol=0.5)
+    alike(lambda x: F.max_pool1d(x, 3), x)
+    q = [numbers(2, 3, 40, 8).to(dtype) for _ in range(3)]
+    alike(F.scaled_dot_product_attention, *q, rtol=0.02, atol=0.05)
+    alike(lambda w: F.embedding(torch.tensor([1, 0, 1], device=w.device), w), x, rtol=0.01, atol=0.01)

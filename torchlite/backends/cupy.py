@@ -18,7 +18,7 @@ from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import KERNELS, Fused, asserts, either, follow, over_lists, products, xp
+from .cupy_kernels import HALVES, KERNELS, Fused, asserts, either, follow, over_lists, products, xp
 from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
@@ -55,6 +55,7 @@ def _in_its_order(move: Callable[..., Any], array: Any) -> Any:
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
+    halves = HALVES
     over_lists, follow = staticmethod(over_lists), staticmethod(follow)
 
     def kernel(self, op: Op) -> Callable[..., Any]:

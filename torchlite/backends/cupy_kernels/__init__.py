@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, channels, elementwise, embeddings, images, losses, recurrent, rows
+from . import attention, channels, elementwise, embeddings, images, losses, places, recurrent, rows
 from .formulas import over_lists
 from .functions import xp
 from .fusing import Fused, follow
 
 KERNELS: dict[str, Callable[..., Any]] = {
     name: kernel
-    for table in (elementwise, rows, channels, losses, embeddings, images, attention, recurrent)
+    for table in (elementwise, rows, channels, losses, embeddings, images, attention, recurrent, places)
     for name, kernel in table.KERNELS.items()
 }
+HALVES = frozenset(elementwise.KERNELS)  # elementwise ops whose kernels take them as they are
 
 
 def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,4 +32,4 @@ def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[...
     return kernel
 
 
-__all__ = ["KERNELS", "Fused", "either", "follow", "over_lists", "xp"]
+__all__ = ["HALVES", "KERNELS", "Fused", "either", "follow", "over_lists", "xp"]

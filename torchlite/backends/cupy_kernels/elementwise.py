@@ -7,7 +7,7 @@ from typing import Any
 
 import cupy
 
-from .raw import TYPES
+from .raw import STORED, TYPES
 
 _TANH_GELU = """
 const T inner = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
@@ -34,8 +34,20 @@ _GELU_BACKWARD = {
 }
 
 
+def _of_halves(name: str, parameters: str, body: str) -> Any:
+    """The same kernel for numbers that are stored as halves, and computed with as floats."""
+    taken = [parameter.split() for parameter in parameters.split(", ")]
+    stored = ", ".join([f"S {n}_" if t == "T" else f"{t} {n}" for t, n in taken])
+    widened = " ".join([f"const T {n} = T({n}_);" for t, n in taken if t == "T"])
+    return cupy.ElementwiseKernel(
+        stored, "S y_", f"typedef float T; {widened} T y; {body}; y_ = S(y)", f"torchlite_{name}_of_halves"
+    )
+
+
 def _kernel(name: str, parameters: str, body: str) -> Callable[..., Any]:
-    made = cupy.ElementwiseKernel(parameters, "T y", body, f"torchlite_{name.replace('.', '_')}")
+    name = name.replace(".", "_")
+    made = cupy.ElementwiseKernel(parameters, "T y", body, f"torchlite_{name}")
+    halves = _of_halves(name, parameters, body)
     masked = "bool mask" in parameters
 
     def call(*operands: Any) -> Any:
@@ -46,7 +58,9 @@ def _kernel(name: str, parameters: str, body: str) -> Callable[..., Any]:
                     return NotImplemented
             elif a.__class__ not in (int, float):
                 return NotImplemented
-        return made(*operands) if dtype in TYPES else NotImplemented
+        if dtype in TYPES:
+            return made(*operands)
+        return halves(*operands) if dtype in STORED else NotImplemented
 
     return call
 

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from . import asserts
-from .raw import TYPES, Templates, rows_of_one_type
+from .raw import STORED, TYPES, Templates, rows_of_one_type
 
 _SOURCE = (
     asserts.SOURCE
@@ -63,22 +63,59 @@ __global__ void add(T* target, const long long* index, const T* values, long lon
     atomicAdd(&target[to], values[at]);
 }
 
-// Into (outer, rows, inner), where indices may count from the end.
-template <typename T>
-__global__ void add_along(T* target, const long long* index, const T* values, long long size, long long count,
-                          long long rows, long long inner, long long* found) {
-    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= size) return;
-    const long long named = index[at / inner % count];
-    if (named < -rows || named >= rows) { wrong(found, 2, named); return; }
-    const long long row = at / inner / count * rows + (named < 0 ? named + rows : named);
-    atomicAdd(&target[row * inner + at % inner], values[at]);
+// Elements that indices name along a dimension. `mine` are the steps, in each dimension of what is named, among the
+// elements picked from or put to, `theirs` among the values put, `along` among the indices; `step` is that of an index.
+struct Places { long long dims, size[8], mine[8], theirs[8], along[8], step, rows, low; };
+
+// Whether there is an element `at`; then it becomes where the element lies, and `value` where the value does.
+__device__ bool find(const Places& p, const long long* index, long long& at, long long& value, long long* found) {
+    long long mine = 0, along = 0;
+    value = 0;
+    for (int d = p.dims - 1; d >= 0; d--) {
+        const long long here = at % p.size[d];
+        at /= p.size[d];
+        mine += here * p.mine[d];
+        value += here * p.theirs[d];
+        along += here * p.along[d];
+    }
+    const long long named = index[along];
+    at = mine + (named < 0 ? named + p.rows : named) * p.step;
+    if (named >= p.low && named < p.rows) return true;
+    wrong(found, 2, named);
+    return false;
+}
+#define EACH_PLACE(at, value) \
+    long long value, at = (long long)blockIdx.x * blockDim.x + threadIdx.x; \
+    const long long nr = at; \
+    if (at >= total || !find(places, index, at, value, found)) return;
+
+template <typename S>
+__global__ void pick(const S* x, const long long* index, S* y, long long total, const Places places, long long* found) {
+    EACH_PLACE(at, value)
+    y[nr] = x[at];
+}
+
+template <typename S>
+__global__ void put(S* x, const long long* index, const S* values, long long total, const Places places,
+                    long long* found) {
+    EACH_PLACE(at, value)
+    x[at] = values[value];
+}
+
+template <typename S>
+__global__ void add_to(S* x, const long long* index, const S* values, long long total, const Places places,
+                       long long* found) {
+    EACH_PLACE(at, value)
+    atomicAdd(&x[at], values[value]);
 }
 """
 )
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
-_kernels = Templates(_SOURCE, (("add", ""), ("add_along", ""), *[("combine", how) for how in _HOW.values()]))
-_THREADS = 256
+_kernels = Templates(_SOURCE, (("add", ""), ("add_to", ""), *[("combine", how) for how in _HOW.values()]))
+_moving = Templates(_SOURCE, (("pick", ""), ("put", "")))  # which halves are fit for, too
+_THREADS, _MOST_DIMS = 256, 8
+_STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]
+_PLACES = np.dtype([("dims", np.int64), *_STEPS, ("step", np.int64), ("rows", np.int64), ("low", np.int64)])
 
 
 def combine(ufunc: str, target: Any, index: Any, values: Any) -> Any:
@@ -110,17 +147,87 @@ def check_range(index: Any, size: int, error: Any, low: int = 0) -> None:
         _in_range(index, low, size, int(asserts.places))
 
 
+def _steps(array: Any) -> list[int]:
+    return [s // array.itemsize for s in array.strides]
+
+
+def _walk(
+    name: str, x: Any, dim: int, index: Any, shape: Sequence[int], along: Sequence[int], other: Any, theirs: Any,
+    low: int = 0,
+) -> Any:  # fmt: skip
+    """Launch a kernel over all that is named, of a shape in which indices begin at `dim`; gives what goes with `x`."""
+    kernels, types = (_kernels, TYPES) if name == "add_to" else (_moving, STORED)
+    n = len(shape)
+    if x.dtype not in types or other.dtype != x.dtype or index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
+        return NotImplemented
+    steps = _steps(x)
+    mine = (*steps[:dim], *[0] * (n - x.ndim + 1), *steps[dim + 1 :])
+    places = np.zeros((), _PLACES)
+    places["dims"], places["step"], places["rows"], places["low"] = n, steps[dim], x.shape[dim], low
+    for field, values in (("size", shape), ("mine", mine), ("theirs", theirs), ("along", along)):
+        places[field][: len(values)] = values
+    total = math.prod(shape)
+    if total:
+        given = x, index, other, total, places, asserts.places
+        kernels.launch(name, x.dtype, -(-total // _THREADS), (_THREADS,), given)
+    return other
+
+
+def _only(dim: int, step: int, ndim: int) -> list[int]:
+    return [step if d == dim else 0 for d in range(ndim)]
+
+
+def gather(x: Any, dim: int, index: Any, *_: Any) -> Any:
+    """The elements that indices name, each in its place along the other dimensions."""
+    made = cupy.empty(index.shape, x.dtype)
+    return _walk("pick", x, dim % max(1, x.ndim), index, index.shape, _steps(index), made, ())
+
+
+def index_select(x: Any, dim: int, index: Any) -> Any:
+    """The slices that a vector of indices names."""
+    dim = dim % max(1, x.ndim)
+    if index.ndim != 1 or not x.ndim:
+        return NotImplemented
+    shape = (*x.shape[:dim], len(index), *x.shape[dim + 1 :])
+    return _walk("pick", x, dim, index, shape, _only(dim, _steps(index)[0], x.ndim), cupy.empty(shape, x.dtype), ())
+
+
+def _written(name: str, x: Any, dim: int, index: Any, values: Any) -> Any:
+    if values.__class__ is not cupy.ndarray or x.ndim != index.ndim:
+        return NotImplemented
+    theirs = _steps(values)
+    return _walk(name, x, dim % max(1, x.ndim), index, index.shape, _steps(index), values, theirs)
+
+
+def scatter(x: Any, dim: int, index: Any, values: Any) -> Any:
+    """Write values, or one value, to the elements that indices name."""
+    return _written("put", x, dim, index, values)
+
+
+def scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
+    """Add values to the elements that indices name."""
+    return _written("add_to", x, dim, index, values)
+
+
+def index_add(x: Any, dim: int, index: Any, values: Any, alpha: Any) -> Any:
+    """Add slices to those that a vector of indices names."""
+    dim = dim % max(1, x.ndim)
+    if alpha.__class__ is not int or index.ndim != 1 or values.ndim != x.ndim:
+        return NotImplemented
+    along = _only(dim, _steps(index)[0], x.ndim)
+    return _walk("add_to", x, dim, index, values.shape, along, values, _steps(values))
+
+
 def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
     """Add values to those that one tensor of indices names along a dimension."""
     picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
     dim, index = picked[0], places[picked[0]]
+    after = target.ndim - dim - 1
     shape = (*target.shape[:dim], *index.shape, *target.shape[dim + 1 :])
-    if len(picked) > 1 or index.dtype != np.int64 or not index.size or values.shape != shape:
+    if len(picked) > 1 or values.shape != shape:
         return NotImplemented
-    index, values = cupy.ascontiguousarray(index), cupy.ascontiguousarray(values)
-    if not rows_of_one_type(target, values, types=TYPES):
-        return NotImplemented
-    rows, inner = target.shape[dim], math.prod(target.shape[dim + 1 :])
-    given = target, index, values, values.size, index.size, rows, inner, asserts.places
-    _kernels.launch("add_along", target.dtype, -(-values.size // _THREADS), (_THREADS,), given)
-    return None
+    along = (*[0] * dim, *_steps(index), *[0] * after)
+    return _walk("add_to", target, dim, index, shape, along, values, _steps(values), -target.shape[dim])
+
+
+KERNELS = {"gather": gather, "index_select": index_select}

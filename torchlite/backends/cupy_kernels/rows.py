@@ -44,7 +44,7 @@ __global__ void softmax(const S* x, S* y, long long n, long long step) {
     const long long start = row_start(n, step);
     x += start; y += start;
     T most = -INFINITY, sum = 0;
-    EACH(i) most = larger(most, x[i * step]);
+    EACH(i) most = larger(most, T(x[i * step]));
     most = over_block<T, larger<T>>(most, -INFINITY);
     EACH(i) sum += exp(x[i * step] - most);
     sum = over_block<T, add<T>>(sum, 0);

@@ -213,6 +213,8 @@ class Elementwise(Op):
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
         arguments = [array_of(value) for value in values] if self.apart else list(values)
         wide = self.wide.get(common)
+        if wide is not None and self.name in backend.halves:
+            wide = None
         for i in self.promoted:
             value = values[i]
             if wide is not None and self.halves == "mixed":

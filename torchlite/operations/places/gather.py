@@ -10,7 +10,7 @@ from ...core.declare import describe, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase, check_apart, into
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
-from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
+from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ...core.values.determinism import determinism
 from ..formulas import onto, tensors
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
@@ -139,6 +139,7 @@ def _opened(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> t
     return self, dim, index, src
 
 
+@or_own
 def _scatter(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)
@@ -212,6 +213,7 @@ scatter_value_reduce = Writing(
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, inplace=True)
 
 
+@or_own
 def _scatter_add(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)

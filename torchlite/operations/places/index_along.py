@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
-from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn_once, wrap_dim
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ..formulas import onto, options
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
@@ -124,6 +124,7 @@ def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
     return arguments, out_dtype
 
 
+@or_own
 def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
