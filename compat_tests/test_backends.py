@@ -239,3 +239,17 @@ def test_forms_on_meta_are_pytorchs(kind: str) -> None:
         results = [run(task, *libraries, limit=3) for task in op_parity.tasks(names, ["forward_float32"])]
     failed = {result.operator: result.failures[0].reasons for result in results if result.status == "failed"}
     assert not failed
+
+
+def test_strict_computes_as_cupy_does_where_numpy_does_not() -> None:
+    def on(values: list[Any], dtype: Any) -> StrictArray:
+        return StrictArray(torch.tensor(values, dtype=dtype).array)
+
+    whole, half = on([1, 2, -1, 0], torch.int64), on([0.0, 1.0, -2.5], torch.bfloat16)
+    assert (whole**-1).get().tolist() == [1, 0, -1, 0] == xp.reciprocal(whole).get().tolist()
+    with pytest.raises(OverflowError):
+        on([1], torch.uint8) + 300
+    assert (half + 1.5).dtype == xp.where(half > 0, half, 0).dtype == xp.round(half).dtype == np.float32
+    assert half.var().dtype == np.float64
+    with pytest.raises(TypeError, match="beside complex ones"):
+        xp.clip(on([1j], torch.complex64), 0, 1)

@@ -270,5 +270,5 @@ def test_halves_are_computed_with_as_floats(dtype):
     alike(lambda x, w: F.conv1d(x[None], w[:20].reshape(1, 4, 5)), x, w, rtol=0.02, atol=0.5)
     alike(lambda x: F.max_pool1d(x, 3), x)
     q = [numbers(2, 3, 40, 8).to(dtype) for _ in range(3)]
-    alike(F.scaled_dot_product_attention, *q, rtol=0.02, atol=0.05)
+    alike(F.scaled_dot_product_attention, *q, rtol=0.02, atol=0.3)
     alike(lambda w: F.embedding(torch.tensor([1, 0, 1], device=w.device), w), x, rtol=0.01, atol=0.01)

@@ -2,7 +2,9 @@
 
 Its arrays hold NumPy's, but like CuPy's they are never converted to these on the quiet, refuse operands from elsewhere,
 have no functions, methods, parameters or loops that CuPy lacks, give arrays where NumPy gives scalars, and wrap integer
-indices that are out of range. Importing this module registers the device.
+indices that are out of range. Where CuPy computes otherwise (integers to negative powers, numbers that a type has no
+room for, bfloat16 beside Python's numbers) so does it; but for functions that the CUDA backend has of its own
+(`cupy_kernels/functions.py`), which are NumPy's here. Importing this module registers the device.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ _WEAK = (bool, int, float, complex)
 _NOT_IN_BFLOAT16 = frozenset((
     "sort", "argsort", "lexsort", "partition", "argpartition", "unique", "median", "percentile", "cumsum", "cumprod",
 ))  # fmt: skip
+_FROM_BFLOAT16 = {"where": np.float32, "round": np.float32, "var": np.float64, "std": np.float64}  # results there
 _STABLE = frozenset(("sort", "argsort"))
 _ARRAYS_FROM_ANYTHING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
 _ANSWERS = frozenset(("allclose", "array_equal", "array_equiv"))  # NumPy gives a bool for these
@@ -208,7 +211,11 @@ class Function:
             args, kwargs = unwrapped(args), {name: unwrapped(value) for name, value in kwargs.items()}
         elif args[0].__class__ is not np.ndarray:
             args = (unwrapped(args[0]), *args[1:])
+        if self.name == "clip" and any(isinstance(a, _WEAK) for a in args) and operands[0].dtype.kind == "c":
+            raise TypeError("CuPy's clip() does not take Python's numbers beside complex ones")
         result = function(*args, **kwargs)
+        if self.name in _FROM_BFLOAT16 and any(getattr(s, "dtype", None) == ml_dtypes.bfloat16 for s in sources):
+            result = result.astype(kwargs.get("dtype") or _FROM_BFLOAT16[self.name])
         return wrapped(np.asarray(result) if self.name in _ANSWERS else result, *sources)
 
 
@@ -227,6 +234,19 @@ _TYPES = {"E": np.dtype(ml_dtypes.bfloat16)}
 
 def _type(char: str) -> np.dtype:
     return _TYPES.get(char) or np.dtype(char)
+
+
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """CuPy's, of integers: what is below one is cut off."""
+    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2), 0))
+    return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype)
+
+
+def _reciprocal(a: np.ndarray) -> np.ndarray:
+    return np.where(a == 0, 0, np.reciprocal(np.where(a == 0, 1, a)))
+
+
+_OF_INTEGERS = {"power": _power, "reciprocal": _reciprocal}
 
 
 class Ufunc:
@@ -250,7 +270,8 @@ class Ufunc:
             ins, outs = self.loop(hosts)
         else:
             ins, outs = [np.dtype(dtype)] * self.nin, [np.dtype(dtype)] * self.nout
-        results = self.function(*[np.asarray(h).astype(t, copy=False) for h, t in zip(hosts, ins)])
+        function = _OF_INTEGERS.get(self.name, self.function) if ins[0].kind in "iu" else self.function
+        results = function(*[np.asarray(h).astype(t, copy=False) for h, t in zip(hosts, ins)])
         results = results if self.nout > 1 else (results,)
         if out is not None:
             targets = out if isinstance(out, tuple) else (out,)
@@ -263,11 +284,21 @@ class Ufunc:
     def loop(self, hosts: tuple[Any, ...]) -> tuple[list[np.dtype], list[np.dtype]]:
         """The first loop to which all operands can be cast safely."""
         strong = [h.dtype for h in hosts if not isinstance(h, _WEAK)]
-        given = [np.result_type(*strong, h) if isinstance(h, _WEAK) else h.dtype for h in hosts]
+        given = [self._type_of(h, strong) if isinstance(h, _WEAK) else h.dtype for h in hosts]
         for loop in self.loops:
             if all(np.can_cast(have, wanted) for have, wanted in zip(given, loop[0])):
+                for host, have in zip(hosts, given):
+                    if host.__class__ is int and have.kind in "iu" and loop[1][0].kind != "b":
+                        np.array(host, have)  # which says what it has no room for
                 return loop
         raise TypeError(f"CuPy's {self.name}() has no loop for {', '.join(map(str, given))}")
+
+    @staticmethod
+    def _type_of(number: Any, strong: list[np.dtype]) -> np.dtype:
+        """What one of Python's numbers is taken for beside arrays."""
+        found = np.result_type(*strong, number)
+        beside_bfloat16 = number.__class__ is float and strong and {*strong} == {np.dtype(ml_dtypes.bfloat16)}
+        return np.dtype(np.float32) if beside_bfloat16 else found
 
     def reduce(self, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return self._method(array, add="sum", multiply="prod")(axis, dtype, out, keepdims)
