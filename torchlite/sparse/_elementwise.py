@@ -22,7 +22,7 @@ from ._family import is_compressed, is_coo, is_sparse, quiet, rule, tensor
 # Functions that are zero at zero, of values each at one place.
 _ZERO_KEEPING = """
     abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p rad2deg
-    relu round round.decimals sgn sign signbit sin sinh sqrt tan tanh trunc
+    relu round sgn sign signbit sin sinh sqrt tan tanh trunc
 """
 # Those that are linear besides: values at one place need not be added up first.
 _LINEAR = ("neg", "conj_physical", "conj_physical.in_place", "_conj", "_neg_view")

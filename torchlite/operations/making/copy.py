@@ -390,12 +390,15 @@ def _filling(value: Any, d: dt.dtype, backend: Backend) -> Any:
     return fitting_array(value, d, backend)
 
 
-def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-    value = values[1] if len(values) > 1 else 0
-    if isinstance(value, TensorBase) and value.dim():
+def _check_filling(self: Tensor, value: Tensor) -> None:
+    if value.dim():
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
+
+
+def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+    value = values[1] if len(values) > 1 else 0
     backend, d = self_.backend.real, self_.dtype
     if d in dt.HALVES and self_.array.size == 1 and not isinstance(value, TensorBase):  # one number is only cast
         value = local.state.quiet(backend.cast, fitting_array(value, dt.float64, backend), d.numpy)
@@ -430,6 +433,7 @@ fill_tensor = Op(
     _filled,
     {"self": zero_gradient, "value": lambda g: g.sum()},
     node="FillBackward3",
+    check_in_place=_check_filling,
     batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
     **_FILLING,
 )

@@ -219,6 +219,7 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + rounding_mode + "'"
         )
     if rounding_mode == "trunc" and (d := result_type(self, other)) not in REAL:
+        broadcast_shapes(*[v.array.shape for v in (self, other) if isinstance(v, TensorBase)])
         raise not_implemented_for("div_trunc_cpu", d)
 
 
