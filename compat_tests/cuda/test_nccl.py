@@ -49,6 +49,41 @@ def test_collectives_and_dtypes(ranks):
     same(matrix, ranks)
 
 
+def both(torch, tell):
+    """The CPU's tensors and the device's, in one group."""
+    dist = start(torch, backend="cpu:gloo,cuda:nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    here, there = torch.full((3,), rank + 1.0), torch.full((3,), rank + 1.0, device="cuda")
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in (there, here)]
+    for work in works:
+        work.wait()
+    tell(here.tolist(), there.tolist(), there.device.type, dist.get_backend_config())
+    for tensor in (here, there):
+        if rank == 0:
+            dist.send(tensor * 2, 1)
+        elif rank == 1:
+            tell(dist.recv(tensor, 0), tensor.tolist())
+    found = [None] * size
+    dist.all_gather_object(found, rank)
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(there, group=pair)
+        tell(found, there.tolist(), dist.get_backend(pair))
+    for device in ("cpu", "cuda"):
+        replica = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1, device=device))
+        replica(torch.ones(1, 2, device=device) * rank).sum().backward()
+        tell(replica.module.weight.grad.tolist())
+
+
+def test_a_backend_for_each_device():
+    first, second = run("torchlite", both, through="torchlite.testing.cuda_on_host")
+    named = "cpu:gloo,cuda:nccl"
+    assert first == ["[3.0, 3.0, 3.0]", "[3.0, 3.0, 3.0]", "cuda", named, "[0, 1]", "[9.0, 9.0, 9.0]", named] + 2 * [
+        "[[0.5, 0.5]]"
+    ]
+    assert second[:8] == [*first[:4], "0", "[6.0, 6.0, 6.0]", "0", "[6.0, 6.0, 6.0]"] and second[8:] == first[4:]
+
+
 def messages(torch, tell):
     """Sends and receives of more than any buffer holds, in the ways in which programs pair them."""
     dist = started(torch)
