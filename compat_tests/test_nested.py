@@ -281,3 +281,20 @@ def test_attention_modules_take_strided_ones_in_inference(torch, tell):
         tell(refusal(lambda: attend(jagged, jagged, jagged)))
         layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
         tell(*layer(x).unbind())
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("here, there", [("torch", "torchlite"), ("torchlite", "torch")])
+def test_jagged_ones_are_saved_for_the_other_library(here: str, there: str, told: bool) -> None:
+    libraries = {"torch": pytest.importorskip("torch"), "torchlite": torchlite}
+    writer, reader = libraries[here], libraries[there]
+    values, offsets = writer.arange(10.0).reshape(5, 2), writer.tensor([0, 2, 5])
+    lengths = {"min_seqlen": 2, "max_seqlen": 4} if told else {}
+    x = writer.nested.nested_tensor_from_jagged(values.requires_grad_(), offsets, **lengths).detach().requires_grad_()
+    file = io.BytesIO()
+    writer.save({"x": x}, file)
+    file.seek(0)
+    read = reader.load(file, weights_only=False)["x"]
+    assert read.is_nested and read.layout is reader.jagged and read.requires_grad
+    assert [t.tolist() for t in read.unbind()] == [t.tolist() for t in x.unbind()]
+    assert read.to_padded_tensor(0.0).tolist() == x.to_padded_tensor(0.0).tolist()

@@ -34,6 +34,13 @@ class TransformGetItemToIndex(AbstractContextManager[None]):
         pass
 
 
+class _DimRange:
+    """Which sizes a dimension may have: files with nested tensors say so of tensors in them."""
+
+    def __setstate__(self, state: Any) -> None:
+        self.dim, self.min, self.max = state
+
+
 def disable(fn: F | None = None, recursive: bool = True, **_: Any) -> Any:
     return fn if fn is not None else wrap
 

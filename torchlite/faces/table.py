@@ -36,6 +36,7 @@ FACES = {
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
     "_dynamo.test_case": Face("", absent="TestCase run_tests"),
+    "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
     "_dynamo.eval_frame": Face("", "faces.graphs: OptimizedModule"),
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"

@@ -141,7 +141,7 @@ def _candidates(module: str, name: str) -> list[str]:
     """Where PyTorch may have what torchlite has in `module`."""
     if name.startswith("_rebuild_from_type"):
         return ["torch._tensor"]
-    if name.startswith("_rebuild_"):
+    if name.startswith("_rebuild_") and not module.startswith("torchlite.nested."):
         return ["torch._utils"]
     if module.startswith(_PRIVATE_ROOMS):
         return ["torch"]

@@ -133,7 +133,12 @@ class NestedTensor(Tensor):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _restored, (self._values, *self._ragged, self.requires_grad)
+        offsets, lengths, dim, bounds = self._ragged
+        told = zip(("min_seqlen", "max_seqlen"), bounds or ())
+        return _rebuild_njt, ({
+            "values": self._values, "offsets": offsets, "lengths": lengths, "_ragged_idx": dim,
+            "_metadata_cache": {name: tensors.zeros((n, 0)) for name, n in told}, "requires_grad": self.requires_grad,
+        },)  # fmt: skip
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -152,8 +157,14 @@ class NestedTensor(Tensor):
         return rule(func, *args, **(kwargs or {}))
 
 
-def _restored(values: Tensor, offsets: Tensor, lengths: Any, dim: int, bounds: Any, requires_grad: bool) -> Any:
-    return NestedTensor(values, Ragged(offsets, lengths, dim, bounds), requires_grad)
+def _rebuild_njt(parts: dict[str, Any]) -> NestedTensor:
+    """A nested tensor as files have it: what lengths are told of is the size of a tensor without elements."""
+    told = {name: t.shape[0] for name, t in parts["_metadata_cache"].items()}
+    ragged = Ragged(parts["offsets"], parts["lengths"], parts["_ragged_idx"])
+    if "max_seqlen" in told:
+        least = told["min_seqlen"] if "min_seqlen" in told else ragged.least()
+        ragged = ragged._replace(bounds=(least, told["max_seqlen"]))
+    return NestedTensor(parts["values"], ragged, parts["requires_grad"])
 
 
 class ValuesOf(Function):
