@@ -25,7 +25,7 @@ _DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "pyro": "pyro-ppl", "whisper": "openai-whisper", "higher": "higher",
     "lightning_fabric": "lightning", "torchcrf": "pytorch-crf", "laplace": "laplace-torch",
     "backpack": "backpack-for-pytorch", "blitz": "blitz-bayesian-pytorch", "ot": "POT",
-    "torchmin": "pytorch-minimize",
+    "torchmin": "pytorch-minimize", "focal_loss": "focal-loss-torch",
     "curvlinops": "curvlinops-for-pytorch", "transformers_trainer": "transformers",
 }  # fmt: skip
 
