@@ -36,6 +36,12 @@ def refusal(path: str) -> AttributeError:
         ("utils.data.Dataloader", "torch.utils.data.DataLoader"),
         ("autograd.functional.jacobien", "torch.autograd.functional.jacobian"),
         ("func.vmpa", "torch.func.vmap"),
+        # in other letters, or begun
+        ("nn.Relu", "torch.nn.ReLU"),
+        ("nn.functional.Relu", "torch.nn.functional.relu"),
+        ("optim.ADAM", "torch.optim.Adam"),
+        ("optim.Sgd", "torch.optim.SGD"),
+        ("nn.functional.mse", "torch.nn.functional.mse_loss"),
         # of that name, elsewhere
         ("Linear", "torch.nn.Linear"),
         ("cross_entropy", "torch.nn.functional.cross_entropy"),

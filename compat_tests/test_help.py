@@ -97,6 +97,14 @@ def test_inspect_knows_a_signature_of_all_that_can_be_called(namespace: str) -> 
     assert not silent
 
 
+@pytest.mark.parametrize("name", ["nn", "nn.functional", "nn.utils", "linalg", "fft", "special", "cuda", "utils"])
+def test_modules_that_list_no_names_show_no_helpers(name: str) -> None:
+    """They would stand in the reference, and among the names that a misspelt one is compared with."""
+    shown = vars(OURS.get(f"torch.{name}"))
+    helpers = ("torchlite.absent", "torchlite.faces", "torchlite.core.values.pickling")
+    assert not [key for key, value in shown.items() if key[0] != "_" and getattr(value, "__module__", "") in helpers]
+
+
 def test_texts_are_of_what_they_stand_with() -> None:
     """A function that is made of an op's method has a text of its own."""
     inner = {Op.apply.__doc__, Op.run_bound.__doc__, Op.call.__doc__}

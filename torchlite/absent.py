@@ -70,7 +70,12 @@ def _nearest(name: str) -> str | None:
     import difflib
 
     space, _, last = name.rpartition(".")
-    near = difflib.get_close_matches(last, _public(space), 1, 0.7)
+    names = _public(space)
+    near = (
+        [name for name in names if name.lower() == last.lower()]
+        or difflib.get_close_matches(last, names, 1, 0.7)
+        or [name for name in names if len(last) > 2 and name.startswith(last)]
+    )
     return f"{space}.{near[0]}" if near else None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .absent import lacking
+from .absent import lacking as _lacking
 from .core.machine import Tensor as Tensor
 from .operations.signals.fourier import fft as _fft
 
 globals().update(_fft)
 
-__getattr__ = lacking(__name__)
+__getattr__ = _lacking(__name__)

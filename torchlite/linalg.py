@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .absent import lacking
+from .absent import lacking as _lacking
 from .operations.linalg import LinAlgError as LinAlgError
 from .operations.linalg import linalg as _linalg
 
 globals().update(_linalg)
 
-__getattr__ = lacking(__name__)
+__getattr__ = _lacking(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .absent import lacking
+from .absent import lacking as _lacking
 from .core.declare import publish_alias as _publish_alias
 from .core.machine.registry import functions as _functions
 from .core.machine.registry import registry as _registry
@@ -20,4 +20,4 @@ for _names in (
     _made.__doc__ = _functions[_known].__doc__
     globals()[_name] = _made
 
-__getattr__ = lacking(__name__)
+__getattr__ = _lacking(__name__)

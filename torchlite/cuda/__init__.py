@@ -6,7 +6,7 @@ import importlib
 from types import SimpleNamespace
 from typing import Any
 
-from ..absent import explanation
+from ..absent import explanation as _explanation
 from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as _Device
 from ..core.values.device import no_cuda
@@ -289,4 +289,4 @@ def __getattr__(name: str) -> Any:
 
         if f"torch.cuda.{name}" in TYPES:
             return TYPES[f"torch.cuda.{name}"]
-    raise AttributeError(explanation(f"torch.cuda.{name}"))
+    raise AttributeError(_explanation(f"torch.cuda.{name}"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.values.pickling import live_here
-from ..faces import later
+from ..core.values.pickling import live_here as _live_here
+from ..faces import later as _later
 from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules.factory import factory_kwargs
@@ -11,5 +11,5 @@ from .modules.module import Module
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__getattr__ = later(__name__)
-live_here(globals())
+__getattr__ = _later(__name__)
+_live_here(globals())

@@ -166,8 +166,6 @@ from torchlite.nn import functional as functional
 from torchlite.nn import grad as grad
 from torchlite.nn import headers as headers
 from torchlite.nn import init as init
-from torchlite.faces import later as later
-from torchlite.core.values.pickling import live_here as live_here
 from torchlite.nn import modules as modules
 from torchlite.nn import parallel as parallel
 from torchlite.nn import parameter as parameter

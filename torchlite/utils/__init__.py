@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..absent import explanation
+from ..absent import explanation as _explanation
 from .swapping import swap_tensors
 
 # Loaded when first used.
@@ -19,7 +19,7 @@ _LATER = frozenset((
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(explanation(f"torch.utils.{name}"))
+    raise AttributeError(_explanation(f"torch.utils.{name}"))
 
 
 def __dir__() -> list[str]:

@@ -6,14 +6,15 @@ import functools
 from typing import Any
 
 from ... import amp as _amp
-from ...core.values import dt, warn
-from ...core.values.pickling import bear_name
-from ...faces import later
+from ...core.values import dt
+from ...core.values import warn as _warn
+from ...core.values.pickling import bear_name as _bear_name
+from ...faces import later as _later
 from .. import is_available
 
 
 def renamed(device: str, old: str, new: str) -> None:
-    warn(
+    _warn(
         f"`torch.{device}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
         FutureWarning,
     )
@@ -55,7 +56,7 @@ def custom_bwd(bwd: Any) -> Any:
 
 
 for _cls in (autocast, GradScaler):
-    bear_name(_cls, "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler"))
+    _bear_name(_cls, "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler"))
 
 
 def amp_definitely_not_available() -> bool:
@@ -63,4 +64,4 @@ def amp_definitely_not_available() -> bool:
     return not is_available()
 
 
-__getattr__ = later(__name__)
+__getattr__ = _later(__name__)

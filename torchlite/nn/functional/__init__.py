@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ...absent import explanation
+from ...absent import explanation as _explanation
 from ...core.machine import Tensor
-from ...core.values.pickling import live_here
+from ...core.values.pickling import live_here as _live_here
 from ...operations.products.linear import linear
 from .. import _reduction as _Reduction
 from ._activation import *
@@ -35,10 +35,10 @@ _LATER = {
     ),
 }
 
-live_here(globals())
+_live_here(globals())
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
-    raise AttributeError(explanation(f"torch.nn.functional.{name}"))
+    raise AttributeError(_explanation(f"torch.nn.functional.{name}"))

@@ -23,7 +23,6 @@ from torchlite.nn.functional._matmul import SwizzleType as SwizzleType
 from torchlite.core.machine.tensor import Tensor as Tensor
 from torchlite.nn.functional._matmul import assert_int_or_pair as assert_int_or_pair
 from torchlite.nn.functional._matmul import boolean_dispatch as boolean_dispatch
-from torchlite.core.values.pickling import live_here as live_here
 from torchlite.nn.functional._activation import sigmoid as sigmoid
 from torchlite.nn.functional._activation import tanh as tanh
 
