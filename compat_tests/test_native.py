@@ -230,6 +230,28 @@ def test_large_results_go_where_they_are_wanted() -> None:
     assert torchlite.mul(x, y, out=x) is x and not torchlite.equal(x, out)
 
 
+def test_what_has_no_out_takes_none() -> None:
+    x, out = torchlite.ones(3), torchlite.zeros(3)
+    for call in (torchlite.relu, torchlite.Tensor.exp, torchlite.Tensor.add):
+        operands = (x,) * call.operands
+        call(*operands)
+        with pytest.raises(TypeError):
+            call(*operands, out=out)
+    assert out.tolist() == [0.0] * 3
+
+
+def test_large_halves_are_computed_in_floats_and_rounded_once() -> None:
+    x, y = torchlite.randn(3, 70_001).half(), torchlite.randn(3, 70_001).half()
+    for call in (torchlite.add, torchlite.sub, torchlite.mul, torchlite.div, torchlite.maximum, torchlite.lt):
+        exact = call(x.float(), y.float())
+        wanted = exact if exact.dtype is torchlite.bool else exact.half()
+        assert torchlite.equal(call(x, y), wanted)
+        rows = call(x.float(), y[0].float())
+        assert torchlite.equal(call(x, y[0]), rows if rows.dtype is torchlite.bool else rows.half())
+    z = x.clone()
+    assert z.add_(y) is z and torchlite.equal(z, torchlite.add(x, y, out=torchlite.empty_like(x)))
+
+
 def test_products_with_spread_gradients() -> None:
     threads = torchlite.get_num_threads()
     try:

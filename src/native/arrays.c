@@ -2,15 +2,15 @@
 #include "native.h"
 #include "threads.h"
 
-PyArray_Descr *descrs[SLOTS];
+PyArray_Descr *descrs[KINDS];
 Loop adding[SLOTS];
-static const int typenums[SLOTS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL};
+static const int typenums[KINDS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL, NPY_HALF};
 static PyArrayObject *ones[2];  // of the longest sum that is a dot product
 enum { LONGEST = 1024 };
 
 int prepare_arrays(void)
 {
-    for (int slot = 0; slot < SLOTS; slot++)
+    for (int slot = 0; slot < KINDS; slot++)
         if ((descrs[slot] = PyArray_DescrFromType(typenums[slot])) == NULL)
             return -1;
     for (int slot = 0; slot < 2; slot++) {
@@ -39,7 +39,7 @@ int slot_of(PyObject *dtype)
 
 PyObject *dtype_at(int slot)
 {
-    PyObject *const dtypes[SLOTS] = {known.float32, known.float64, known.int64, known.bool_};
+    PyObject *const dtypes[KINDS] = {known.float32, known.float64, known.int64, known.bool_, known.float16};
     return dtypes[slot];
 }
 
@@ -97,6 +97,28 @@ int find_loops(PyObject *kernel, Loop *loops)
         }
     }
     return 1;
+}
+
+static void run_on_halves(char **args, const npy_intp *count, const npy_intp *steps, void *of_floats)
+{
+    enum { STRETCH = 1024 };
+    const Loop *loop = of_floats;
+    const int to_halves = loop->result == FLOAT32;
+    float room[3][STRETCH];
+    for (npy_intp i = 0; i < *count; i += STRETCH) {
+        const npy_intp n = *count - i < STRETCH ? *count - i : STRETCH, item = sizeof **room;
+        const npy_intp apart[] = {steps[0] ? item : 0, steps[1] ? item : 0, to_halves ? item : steps[2]};
+        char *to = args[2] + i * steps[2], *floats[] = {(char *)room[0], (char *)room[1], to_halves ? (char *)room[2] : to};
+        for (int k = 0; k < 2; k++) halves_to_floats(args[k] + i * steps[k], room[k], steps[k] ? n : 1);
+        loop->run(floats, &n, apart, loop->data);
+        if (to_halves) floats_to_halves(room[2], to, n);
+    }
+}
+
+Loop loop_on_halves(PyObject *kernel, const Loop *of_floats)
+{
+    const int fits = of_floats->run != NULL && ((PyUFuncObject *)kernel)->nin == 2;
+    return (Loop){fits ? run_on_halves : NULL, (void *)of_floats, of_floats->result == FLOAT32 ? HALF : of_floats->result};
 }
 
 typedef struct { const Loop *loop; char **args; int operands; const npy_intp *steps; } Run;

@@ -8,10 +8,11 @@
 typedef struct {
     PyObject *kernels, *direct;  // borrowed: the op's kernels by backend, and result dtypes by operands' dtypes
     int bound;                   // whether the loops are known
+    int outs;                    // whether `out=` may be given
     int numbers;                 // whether the second operand may be a number
     int mean, product;           // whether it is a mean; whether of matrices, whose shapes are no matter of broadcasting
     PyObject *kernel;            // what computes, where it is no ufunc; of a total, what takes calls with more arguments
-    Loop loops[SLOTS];           // those without a `run` are not for C
+    Loop loops[KINDS], of_floats;  // those without a `run` are not for C; what halves are computed by
     Recipe recipe;
 } Call;
 
@@ -27,7 +28,11 @@ static int bind_loops(Call *call)
     }
     call->bound = find_loops(kernel, call->loops) ? 1 : -1;
     call->kernel = Py_NewRef(kernel);  // which is looked up once, as these functions live as long as the process
-    for (int slot = 0; slot < SLOTS; slot++) {
+    if (call->bound > 0) {
+        call->of_floats = call->loops[FLOAT32];
+        call->loops[HALF] = loop_on_halves(kernel, &call->of_floats);
+    }
+    for (int slot = 0; slot < KINDS; slot++) {
         PyObject *dtype = PyDict_GetItemWithError(call->direct, dtype_at(slot));
         if (dtype == NULL || dtype != dtype_at(call->loops[slot].result))
             call->loops[slot].run = NULL;
@@ -40,7 +45,7 @@ static int bind_loops(Call *call)
 
 static inline const Loop *loop_for(Call *call, Tensor *a)
 {
-    const int slot = slot_of(a->dtype);
+    const int slot = kind_of(a->dtype);
     return slot < 0 || !bind_loops(call) || call->loops[slot].run == NULL ? NULL : &call->loops[slot];
 }
 
@@ -77,9 +82,9 @@ static inline int is_writable(Tensor *t, Mode *mode)
 }
 
 // The tensor given as `out=`, where that is all that is given by name and nothing is recorded; NULL: not for C.
-static Tensor *given_out(PyObject *kwnames, PyObject *value, Mode *mode)
+static Tensor *given_out(const Call *call, PyObject *kwnames, PyObject *value, Mode *mode)
 {
-    if (PyTuple_GET_SIZE(kwnames) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out"))
+    if (!call->outs || PyTuple_GET_SIZE(kwnames) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out"))
         return NULL;
     Tensor *out = host_tensor(value);
     return out != NULL && is_writable(out, mode) ? out : NULL;
@@ -97,7 +102,7 @@ static int goes_beside(Tensor *out, Tensor *operand, Mode *mode)
 static int takes(Tensor *out, int slot, int ndim, const npy_intp *dims)
 {
     PyArrayObject *to = (PyArrayObject *)out->array;
-    return slot_of(out->dtype) == slot && PyArray_NDIM(to) == ndim && PyArray_CompareLists(PyArray_DIMS(to), dims, ndim);
+    return kind_of(out->dtype) == slot && PyArray_NDIM(to) == ndim && PyArray_CompareLists(PyArray_DIMS(to), dims, ndim);
 }
 
 // ---- one operand
@@ -132,8 +137,8 @@ static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, P
     loop = loop_for(call, a);
     if (kwnames != NULL) {
         PyArrayObject *x = (PyArrayObject *)a->array, *to;
-        if (slot_of(a->dtype) < 0 || (out = given_out(kwnames, args[1], mode)) == NULL || !goes_beside(out, a, mode) ||
-            !takes(out, call->loops[slot_of(a->dtype)].result, PyArray_NDIM(x), PyArray_DIMS(x)))
+        if (kind_of(a->dtype) < 0 || (out = given_out(call, kwnames, args[1], mode)) == NULL || !goes_beside(out, a, mode) ||
+            !takes(out, call->loops[kind_of(a->dtype)].result, PyArray_NDIM(x), PyArray_DIMS(x)))
             return decline(f, args, nargsf, kwnames);
         to = (PyArrayObject *)out->array;
         if (loop == NULL && (call->bound >= 0 || meet(x, to) || !run_kernel_into(call->kernel, a->array, out->array)))
@@ -297,7 +302,7 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     npy_intp dims[NPY_MAXDIMS];
     int ndim = -1;
     if (PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
-        (kwnames != NULL && (out = given_out(kwnames, args[2], mode)) == NULL))
+        (kwnames != NULL && (out = given_out(call, kwnames, args[2], mode)) == NULL))
         return decline(f, args, nargsf, kwnames);
     if (call->bound < 0 && call->product)
         return out == NULL ? call_product(f, args, nargsf, mode) : decline(f, args, nargsf, kwnames);
@@ -348,7 +353,7 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
     Number number;
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
         (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL || !is_writable(a, mode) ||
-        loop->result != slot_of(a->dtype))
+        loop->result != kind_of(a->dtype))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array;
     Broadcast form;
@@ -510,7 +515,7 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
                                                    node->operand_forms == NULL || node->plain_values == NULL) < 0);
 }
 
-// ---- made by Python: `unary(general, (kernels, direct, numbers, product, recipe))`, where a recipe is None or
+// ---- made by Python: `unary(general, (kernels, direct, numbers, product, outs, recipe))`, where a recipe is None or
 // (record, node class, number class, values, flat or None: keeps first, second, result, always first, second, leads)
 
 static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
@@ -523,7 +528,7 @@ static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
         return NULL;
     Call *call = f->own;
     Recipe *r = &call->recipe;
-    if (!PyArg_ParseTuple(held, "OOppO|O", &call->kernels, &call->direct, &call->numbers, &call->product, &recipe,
+    if (!PyArg_ParseTuple(held, "OOpppO|O", &call->kernels, &call->direct, &call->numbers, &call->product, &call->outs, &recipe,
                           &call->kernel) ||
         (recipe != Py_None &&
          (!PyArg_ParseTuple(recipe, "OOOOO", &r->general, &r->node_class, &r->number_class, &r->values, &flat) ||

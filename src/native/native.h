@@ -78,7 +78,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
-    X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
+    X(ORDINARY) X(NO_GRAD) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
     X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual)
 #define KNOWN_FIELD(name) PyObject *name;
@@ -86,17 +86,21 @@ extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs
 
 // ---- arrays.c: what NumPy is asked for.
 
-enum { FLOAT32, FLOAT64, INT64, BOOL, SLOTS };  // the dtypes with plain cases
+enum { FLOAT32, FLOAT64, INT64, BOOL, SLOTS, HALF = SLOTS, KINDS };  // the dtypes with plain cases; halves where loops are run
 typedef struct { PyUFuncGenericFunction run; void *data; int result; } Loop;
 
-extern PyArray_Descr *descrs[SLOTS];
+extern PyArray_Descr *descrs[KINDS];
 extern Loop adding[SLOTS];                               // the loops of np.add
 int prepare_arrays(void);
 int slot_of(PyObject *dtype);                            // -1: none
+static inline int kind_of(PyObject *dtype) { return dtype == known.float16 ? HALF : slot_of(dtype); }
 PyObject *dtype_at(int slot);                            // borrowed
 void keep_positive(const float *g, const float *x, float *to, npy_intp n);  // kernels/pointwise.c
 int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out);  // kernels/kernel.c: whether it did, which Python's do not
 int find_loops(PyObject *kernel, Loop *loops);           // the inner loops of a ufunc for operands of one dtype
+Loop loop_on_halves(PyObject *kernel, const Loop *of_floats);  // of two operands, a stretch of floats at a time
+void halves_to_floats(const void *from, float *to, npy_intp n);  // kernels/halves.c
+void floats_to_halves(const float *from, void *to, npy_intp n);
 PyObject *fresh(int slot, int ndim, const npy_intp *dims);
 PyObject *shape_of(PyArrayObject *array);                // its shape, as a tuple
 int has_shape(PyArrayObject *array, PyObject *shape);

@@ -14,6 +14,9 @@ static int kind_of(const PyArray_Descr *d)
     return !strcmp(name ? name + 1 : d->typeobj->tp_name, "bfloat16") ? BRAIN : OTHER;
 }
 
+void halves_to_floats(const void *from, float *to, npy_intp n) { loops->of_half(from, to, n); }
+void floats_to_halves(const float *from, void *to, npy_intp n) { loops->to_half(from, to, n); }
+
 // `_to_copy(array, dtype, None)`
 static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
 {

@@ -17,6 +17,7 @@ from ..native import native
 from ..state import local
 from ..values import Array, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
+from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
@@ -69,7 +70,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
         return op.call(call, _given(op, named, input, *more), named, method)
 
     made = _without(call, "out") if method else call
-    return made if native is None else _native_unary(op, made, record)
+    return made if native is None else _native_unary(op, made, record, _takes_out(op, method))
 
 
 def binary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -131,7 +132,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
     made = _without(call, "out") if method else call
     if "alpha" not in op.signature.by_name:
         _without(made, "alpha")
-    return made if native is None else _native_binary(op, made, numbers, record)
+    return made if native is None else _native_binary(op, made, numbers, record, _takes_out(op, method))
 
 
 def _given(op: Any, named: dict[str, Any], first: Any, *rest: Any) -> tuple[Any, ...]:
@@ -211,7 +212,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         _without(call, "alpha")
     if native is None or not writes:
         return call
-    return accelerated(native.in_place, call, kernels, direct, numbers, False, None)
+    return accelerated(native.in_place, call, kernels, direct, numbers, False, False, None)
 
 
 def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
@@ -222,17 +223,21 @@ def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[
     return made
 
 
-def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:
+def _takes_out(op: Any, method: bool) -> bool:
+    return not method and takes_out(op.signature.name)
+
+
+def _native_unary(op: Any, general: Any, record: Any, outs: bool) -> Callable[..., Any]:
     recipe = None
     if record is not None:
         name, node_class, flat = op.signature.params[0].name, op.node_class, None
         if _keeps_itself(op):
             flat = (name in op.saved_names, False, "result" in op.saved_names, False, False, True)
         recipe = (record, node_class, node_class, (), flat)
-    return accelerated(native.unary, general, op.kernels, op.direct, False, False, recipe)
+    return accelerated(native.unary, general, op.kernels, op.direct, False, False, outs, recipe)
 
 
-def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callable[..., Any]:
+def _native_binary(op: Any, general: Any, numbers: bool, record: Any, outs: bool) -> Callable[..., Any]:
     recipe = None
     if record is not None:
         keeps, flat = _pair_keeps(op), None
@@ -241,7 +246,7 @@ def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callabl
             flat = (keeps_first, keeps_second, False, always_first, always_second, first_leads)
         number_class = dict(op.number_nodes).get(1, op.node_class)
         recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), flat)
-    return accelerated(native.binary, general, op.kernels, op.direct, numbers, not op.elementwise, recipe)
+    return accelerated(native.binary, general, op.kernels, op.direct, numbers, not op.elementwise, outs, recipe)
 
 
 def _keeps_itself(op: Any) -> bool:
@@ -483,4 +488,4 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple([None if name == "self_shape" else 1 for name in op.value_names])
         flat = (False,) * 6 if keeps_nothing or op.value_names == ("self_shape", "result_numel") else None
         recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, values, flat)
-    return accelerated(native.total, call, kernels, direct, False, False, recipe, general)
+    return accelerated(native.total, call, kernels, direct, False, False, False, recipe, general)
