@@ -169,6 +169,10 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
     ),
+    "_multinomial": lambda self, count, replacement, generator: (
+        "multinomial", (self, count, True) if replacement else (self, count),
+        {} if generator is None else {"generator": generator},
+    ),
     "max_pool2d_with_indices_backward": _pooled(2),
     "max_pool3d_with_indices_backward": _pooled(3),
     "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
