@@ -10,7 +10,7 @@ import pytest
 
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
-from compat_tests.side_by_side import uncollected
+from compat_tests.side_by_side import uncollected, warning_always
 from torchlite.core.declare import publishing
 from torchlite.core.declare.op import Op
 from torchlite.core.machine import noted, plan
@@ -59,7 +59,7 @@ def outcome(function: Any, case: Any, grad: bool) -> Any:
     try:
         with torchlite.set_grad_enabled(grad):
             results = function(*arguments, **keywords)
-            seen = observed(results)
+            seen = [observed(results), observed(arguments), torchlite.get_rng_state().sum().item()]
             outputs = differentiable(LIBRARY.tensors_in(results)) if grad else []
             leaves = [t for t in made.values() if t.requires_grad]
             if outputs and leaves:
@@ -165,6 +165,23 @@ def test_plans_know_the_default_dtype() -> None:
         assert torchlite.tensor([1, 2]).mul(1.5).softmax(0).dtype is torchlite.float64
     finally:
         torchlite.set_default_dtype(torchlite.float32)
+
+
+def test_composites_know_the_default_dtype_and_what_is_said_each_time() -> None:
+    whole = torchlite.arange(4)
+    for d, complex_ in ((torchlite.float32, torchlite.complex64), (torchlite.float64, torchlite.complex128)) * 2:
+        before = torchlite.get_default_dtype()
+        torchlite.set_default_dtype(d)
+        try:
+            assert {torchlite.fft.fft(whole).dtype for _ in range(4)} == {complex_}
+        finally:
+            torchlite.set_default_dtype(before)
+    image, even = torchlite.ones(1, 1, 4, 4), torchlite.ones(1, 1, 2, 2)
+    with warnings.catch_warnings(record=True) as said, warning_always(torchlite):
+        warnings.simplefilter("always")
+        for _ in range(4):
+            torchlite.nn.functional.conv2d(image, even, padding="same")
+    assert len(said) == 4
 
 
 def test_modes_that_begin_later_are_not_passed_by() -> None:

@@ -24,7 +24,8 @@ static Plan *plan_for(Planned *planned, PyObject *const *args, Py_ssize_t given,
 {
     for (int i = 0; i < FORMS && planned->plans[i] != NULL; i++) {
         Plan *plan = planned->plans[i];
-        if ((plan->form.top == 0) != (met->levels == NULL) || !is_met(&plan->form, args, given, kwnames, met))
+        if (plan->defaults != known.defaults || (plan->form.top == 0) != (met->levels == NULL) ||
+            !is_met(&plan->form, args, given, kwnames, met))
             continue;
         for (; i > 0; i--)
             planned->plans[i] = planned->plans[i - 1];
@@ -321,7 +322,7 @@ PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf, PyObje
         return decline(f, args, nargsf, kwnames);
     State *state = thread_state();
     PyObject *result;
-    if ((plan->kind == CONSTANT || met.count == 0) && (plan->defaults != known.defaults || state->default_device != Py_None))
+    if ((plan->kind == CONSTANT || met.count == 0) && state->default_device != Py_None)
         return decline(f, args, nargsf, kwnames);
     if (plan->kind == CONSTANT) {
         if ((result = run_constant(plan)) == NULL) {

@@ -138,6 +138,18 @@ def know(**objects: Any) -> None:
         native.know(**objects)
 
 
+class Defaults:
+    """What calls depend on beside their arguments: when it changes, another `era` begins, and plans are made anew."""
+
+    era = object()
+
+
+def renew_defaults() -> None:
+    """Begin another era."""
+    Defaults.era = object()
+    know(defaults=Defaults.era)
+
+
 def whole(cls: C) -> C:
     """A class that adds nothing to its parts, which the native build may free as these are."""
     return cls if native is None else native.become_whole(cls)

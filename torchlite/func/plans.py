@@ -86,7 +86,7 @@ def _plan(find: Callable[..., Any], level: Level, args: Any, kwargs: Any) -> Any
     if found.__class__ is not tuple or len(found) != 2:
         return None
     op, values = found
-    if not isinstance(op, Op) or not op.checks_form or op.finish is not None or op.returns is not None:
+    if not isinstance(op, Op) or op.check_of_each(values) or op.finish is not None or op.returns is not None:
         return None
     insides = [level.inside(t) for t in tensors]
     try:

@@ -47,6 +47,9 @@ class _Level:
 
     parts = staticmethod(parts_of)
 
+    def past_forms(self) -> None:
+        """What is done depends on more than the forms of operands, which is nothing to a handler of calls."""
+
     def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
         """An operation on each tensor of a list."""
         return self.call(overload_named(name, overload), *given_to(signature, values))

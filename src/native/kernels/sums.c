@@ -69,6 +69,7 @@ static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
     PyArrayObject *x = floats(a[0]);
     int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, first = 0, last = ndim, kept = 0;
     if (!x || PyArray_SIZE(x) < FEW || !PyBool_Check(a[2]) || !marked(a[1], ndim, over)) return NULL;
+    if (a[1] == Py_None && !squared && PyArray_SIZE(x) <= MOST) return NULL;  // a dot product, as `total_of` has it
     while (first < ndim && over[first]) first++;
     while (last > first && over[last - 1]) last--;
     if (first == ndim) first = last = 0;  // all of them

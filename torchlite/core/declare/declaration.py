@@ -116,6 +116,7 @@ class Declaration(metaclass=_Declared):
     by_form: bool = True  # whether calls of one form are alike, so that they can be planned
     promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
     follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
+    updates: bool = False  # whether the kernel writes to operands, as to running statistics
     differentiable: int | None = None  # through how many results, the first ones, gradients go; None: all
     constant: Sequence[str] = ()  # operands that the one derivative for all of them has none for
     non_differentiable: Sequence[str] = ()  # operands that may not require grad

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -380,11 +379,6 @@ class Scaled(Binary):
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
         super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
-
-    @functools.cached_property
-    def flat(self) -> Callable[..., Any]:
-        call = fast.binary(self)
-        return lambda input, other, alpha: call(input, other, alpha=alpha)
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         alpha = values[2]

@@ -166,11 +166,12 @@ class InPlace(Recording):
         """What the native build writes into the first tensor, as data; None where it leaves that to Python."""
         if "overwrite" in vars(self) or any([which.__class__ is not int for _, which in at]):
             return None
-        made, target = self.flat(*values), values[0]
+        target, (call, values) = values[0], self.as_step(values)
+        made = call(*values)
         if made.dtype is not target.dtype or made.array.shape != target.array.shape:
             return None
         template = filler(values, at, len(tensors))([None] * len(tensors))
-        return ((self.flat, tuple(template), tuple(at)),), len(tensors)
+        return ((call, tuple(template), tuple(at)),), len(tensors)
 
 
 class InPlaceForm(NamedTuple):

@@ -78,11 +78,12 @@ class Composite:
     in_place_by_form = False
 
     def __init__(
-        self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None, by_form: bool = False
+        self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None, by_form: bool = True
     ) -> None:
         self.signature = Signature(schema)
         self.made_of = f
-        self.comes_to = _noted(f) if by_form else comes_to
+        writes = self.signature.name.endswith("_")
+        self.comes_to = comes_to or (_noted(f) if by_form and not writes else None)
         self.by_form = self.comes_to is not None
 
     def apply(self, *values: Any) -> Any:
@@ -104,13 +105,14 @@ def publish_python(
     method: bool = True,
     into: Callable[..., Any] = into,
     comes_to: Callable[..., Any] | None = None,
-    by_form: bool = False,
+    by_form: bool = True,
 ) -> Callable[..., Any]:
     """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
 
     `comes_to` gives, of the bound arguments, the op that calls of their form come to and its arguments, and the number
     of the result, where it is one of several; or a list of such steps, where `Made(k)` is what step k gives; or None.
-    `by_form` says that the form of a call decides which ops are called: `comes_to` is then found by noting them.
+    Without it, the ops that a call comes to are noted, unless `by_form` says that they depend on more than its form: on
+    histories, on values that are read from arrays, or on numbers that are drawn.
     """
     composite = Composite(schema, f, comes_to, by_form)
     signature, comes_to = composite.signature, composite.comes_to

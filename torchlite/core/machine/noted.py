@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..state import Mode, local
+from ..values.errors import missed
 from .operands import NO_TENSOR, tensors_in
 from .plan import Made, places
 from .tensor import Tensor
@@ -27,7 +28,7 @@ def steps_of(f: Callable[..., Any], values: Sequence[Any]) -> Any:
         made = state.within(state.mode.but(kernels=noted), f, *values)
     except Unplannable:
         return None
-    if not noted.steps or not all([op.by_form for op, _ in noted.steps]):
+    if not noted.steps or missed():
         return None
     *before, last = noted.steps
     which = _which(made, noted.held[-1])
@@ -62,6 +63,8 @@ class Noted:
         self.sources: dict[int, Any] = {id(t): t for t in insides}
 
     def __call__(self, op: Any, values: Sequence[Any]) -> Any:
+        if op.updates or not op.by_form:
+            raise Unplannable
         made = local.state.within(self.mode, op.apply, *values)
         if not isinstance(made, (Tensor, tuple)) or id(made) in self.sources:
             raise Unplannable
@@ -91,4 +94,4 @@ class Noted:
     def refuse(self, *_: Any) -> Any:
         raise Unplannable
 
-    write = factory = number_of = refuse
+    write = factory = lifted = number_of = past_forms = refuse

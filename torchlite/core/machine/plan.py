@@ -8,6 +8,7 @@ and record.
 
 from __future__ import annotations
 
+import math
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..native import native
 from ..state import Mode, State, local
+from ..structs import Defaults
 from ..values import CPU, Backend, Size, memory_format
 from ..values.device import device
 from ..values.dtype import dtype
@@ -29,6 +31,7 @@ from .tensor import Tensor, wrap, wrap_shown
 from .view import NO_GRAD, ORDINARY, View, requires_grad
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
+_TRIED = 16  # calls without a plan, after which none is looked for where no form had one
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
 _SEQUENCES = frozenset((tuple, list, Size))
 
@@ -69,11 +72,18 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...
 class Plans:
     """The plans of one function, by form; for a form met once, None, and False for one that cannot be planned."""
 
-    __slots__ = ("by_form", "get")
+    __slots__ = ("by_form", "era", "failed", "get")
 
     def __init__(self) -> None:
+        self.era = Defaults.era
+        self.failed: float = 0  # calls that had no plan, as long as no form has one
         self.by_form: dict[Any, Plan] = {}
         self.get = self.by_form.get
+
+    def renew(self) -> None:
+        """Forget the plans of an era that has ended."""
+        self.era = Defaults.era
+        self.by_form.clear()
 
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
@@ -86,7 +96,9 @@ class Plans:
                 self.by_form.clear()
             self.by_form[form] = None
         elif plan is None:
-            self.by_form[form] = make() or False
+            made = self.by_form[form] = make() or False
+            if made:
+                self.failed = -math.inf
 
 
 UNKNOWN = object()
@@ -105,7 +117,9 @@ def planned(
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and "out" not in kwargs:
+        if plans.era is not Defaults.era:
+            plans.renew()
+        if mode.plain and plans.failed < _TRIED and "out" not in kwargs:
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
             if form is not None and tensors:
@@ -116,7 +130,9 @@ def planned(
                         native.remember(made, args, kwargs, plan, getattr(plan, "native", None))
                     return results
                 results = general(*args, **kwargs)
-                if plan is not False:
+                if plan is False:
+                    plans.failed += 1
+                else:
                     plan = get(form, UNKNOWN)
                     plans.met(form, tensors, lambda: unheard(lambda: _of_call(find, args, kwargs, results)), plan)
                 return results
@@ -317,6 +333,7 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
     """The plan of a composite: for each step an op (or function), its arguments, and which result if it has several."""
     done = []
     for op, values, *which in steps:
+        call, values = op.as_step(values) if hasattr(op, "as_step") else (op, values)
         found: Places = []
         for at, value in enumerate(values):
             if isinstance(value, (Tensor, Made)):
@@ -327,7 +344,7 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
         if any([n is None or (n.__class__ is tuple and None in n) for n in filled.values()]):
             return None
         template = tuple([None if at in filled else value for at, value in enumerate(values)])
-        done.append((getattr(op, "applied", op), template, tuple(found), *which))
+        done.append((call, template, tuple(found), *which))
 
     def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         there: list[Any] = list(tensors)

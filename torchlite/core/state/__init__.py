@@ -3,4 +3,17 @@
 from __future__ import annotations
 
 from .context import Context, Holding, HoldingItems, SetAtOnce, Switch, leaving
-from .mode import GRAD, NO_GRAD, Mode, State, handling, is_watched, left, local, silent, while_transforming, with_grad
+from .mode import (
+    GRAD,
+    NO_GRAD,
+    Mode,
+    State,
+    handling,
+    is_watched,
+    left,
+    local,
+    look_past_forms,
+    silent,
+    while_transforming,
+    with_grad,
+)

@@ -107,6 +107,13 @@ def while_transforming(mode: Mode) -> Mode:
     return found
 
 
+def look_past_forms() -> None:
+    """Tell who notes what a call comes to that this depends on more than the forms of its operands."""
+    seer = local.state.mode.seer
+    if seer is not None:
+        seer.past_forms()
+
+
 def is_watched() -> bool:
     """Whether a program's dispatch mode sees operations."""
     seer = local.state.mode.seer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..structs import know
+from ..structs import renew_defaults
 from .errors import warn
 
 
@@ -19,7 +19,7 @@ class Determinism:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        know(defaults=object())  # what `empty` gave before is made anew
+        renew_defaults()  # by which `empty` gives something else
 
     def alert(self, name: str) -> None:
         """Say that PyTorch promises no order for what this op writes."""

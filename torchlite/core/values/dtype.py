@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..structs import know
+from ..structs import know, renew_defaults
 from .pickling import bear_name, reduce_ex
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
@@ -224,7 +224,7 @@ def set_default_dtype(d: dtype) -> None:
     if not d.promotable:
         raise TypeError(f"couldn't find storage object {d.legacy}Storage")
     _Defaults.floating = d
-    know(defaults=object())  # what was made by default is made anew
+    renew_defaults()
 
 
 def default_complex() -> dtype:

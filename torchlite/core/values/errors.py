@@ -47,8 +47,11 @@ warn_always = False  # whether what is said once is said each time
 
 def warn_once(message: str, about: str = "") -> None:
     """Warn the first time only; of what is said in several ways, once in any."""
-    if warn_always or (about or message) not in said_once:
-        said_once.add(about or message)
+    said = about or message
+    if _ears.deaf:
+        warn(message)  # which takes note that it was not heard
+    elif warn_always or said not in said_once:
+        said_once.add(said)
         warn(message)
 
 
@@ -142,6 +145,7 @@ def freed() -> RuntimeError:
 
 class _Ears(threading.local):
     deaf = False
+    missed = False  # whether something would have been said since
 
 
 _ears = _Ears()
@@ -152,7 +156,7 @@ def unheard(f: Callable[[], Any]) -> Any:
     before = _ears.deaf
     try:
         try:
-            _ears.deaf = True
+            _ears.deaf, _ears.missed = True, False
             return f()
         finally:
             _ears.deaf = before
@@ -160,9 +164,15 @@ def unheard(f: Callable[[], Any]) -> Any:
         _ears.deaf = before
 
 
+def missed() -> bool:
+    """Whether what `unheard` runs has warned so far."""
+    return _ears.missed
+
+
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """A warning at the line of the user's that led here."""
     if _ears.deaf:
+        _ears.missed = True
         return
     level = 2
     frame: FrameType | None = sys._getframe(1)

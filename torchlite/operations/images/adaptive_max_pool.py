@@ -75,7 +75,7 @@ def _declare_adaptive(dims: int) -> Any:
         return op.apply(self, output_size)
 
     return publish_python(
-        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False, by_form=True
+        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False
     )
 
 

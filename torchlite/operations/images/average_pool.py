@@ -143,7 +143,7 @@ def _declare(dims: int) -> Any:
         f"{name}(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None)",
         pool,
-        function=False, method=False, by_form=True,
+        function=False, method=False,
     )
 
 
@@ -177,7 +177,7 @@ def _avg_pool1d(
 avg_pool1d = publish_python(
     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, "
     "bool count_include_pad=True)",
-    _avg_pool1d, by_form=True,
+    _avg_pool1d,
     method=False,
 )
 
@@ -246,7 +246,7 @@ def _declare_adaptive(dims: int) -> Any:
 
     publish_python(f"_{name}(Tensor self, int[{dims}] output_size)", pool, method=False)
     return publish_python(
-        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False, by_form=True
+        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False
     )
 
 
@@ -271,5 +271,5 @@ def _adaptive_avg_pool1d(self: Tensor, output_size: Ints) -> Tensor:
 
 
 adaptive_avg_pool1d = publish_python(
-    "adaptive_avg_pool1d(Tensor self, int[1] output_size)", _adaptive_avg_pool1d, method=False, by_form=True
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size)", _adaptive_avg_pool1d, method=False
 )

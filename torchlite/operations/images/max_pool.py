@@ -249,10 +249,9 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         "bool ceil_mode=False"
     )
     return (
-        publish_python(f"{name}({arguments})", _checked(alone, dims, check, with_places), method=False, by_form=True),
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, with_places), method=False),
         publish_python(
             f"{name}_with_indices({arguments})", _checked(with_places, dims, check), function=False, method=False,
-            by_form=True,
         ),
     )
 
@@ -287,7 +286,7 @@ def _as_row(pool: Any) -> Any:
 _ROWS = (
     "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
 )
-publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False)
+publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False, by_form=False)
 publish_python(
     f"max_pool1d_with_indices({_ROWS}) -> (Tensor result0, Tensor result1)",
     _as_row(max_pool2d_with_indices),

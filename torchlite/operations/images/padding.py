@@ -206,7 +206,6 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
 
 pad = publish_python(
     'pad(Tensor self, int[] pad, str mode="constant", float? value=None)', _pad, function=False, method=False,
-    by_form=True,
 )
 
 

@@ -236,7 +236,7 @@ native_batch_norm = Op(
         None,
     ),
     check=_check_batch_norm, batch=_batch_norm_in_steps, constant=_RUNNING, non_differentiable=_RUNNING,
-    differentiable=1,
+    differentiable=1, updates=True,
     on_arrays=by_kernel(native_batch_norm_backward, several=True, renamed={
         "save_mean": "result1", "save_invstd": "result2", "train": "training", "output_mask": "needs",
     }),
@@ -245,7 +245,10 @@ publish(native_batch_norm, method=False)
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
 
 
-@published(f"batch_norm({_PARAMETERS}, bool training, float momentum, float eps, bool cudnn_enabled)", method=False)
+@published(
+    f"batch_norm({_PARAMETERS}, bool training, float momentum, float eps, bool cudnn_enabled)", method=False,
+    by_form=False,
+)  # fmt: skip
 def batch_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,

@@ -206,7 +206,7 @@ publish(native_group_norm, method=False)
 
 @published(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-    "bool cudnn_enabled=True)", method=False, by_form=True
+    "bool cudnn_enabled=True)", method=False
 )
 def group_norm(
     input: Tensor, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool = True

@@ -341,7 +341,7 @@ def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps
 
 
 @published(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False, by_form=True
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False
 )
 def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
     """The input over the root of its mean square along the last dimensions, times a weight."""

@@ -249,7 +249,6 @@ def _of_the_input_dtype(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 soft_margin_loss = publish_python(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False,
-    by_form=True,
 )
 
 
@@ -382,7 +381,7 @@ def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 
 l1_loss = publish_python(
-    "l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False, by_form=True
+    "l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False
 )
 
 

@@ -263,8 +263,14 @@ def _declare(name: str, mode: str) -> None:
     returned = ", ".join([f"Tensor result{k}" for k in range(count)])
     settings = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
     publish(
-        Composite(f"{name}.input(Tensor input, {states}, {settings}, bool batch_first) -> ({returned})", of_padded),
-        Composite(f"{name}.data(Tensor data, Tensor batch_sizes, {states}, {settings}) -> ({returned})", of_packed),
+        Composite(
+            f"{name}.input(Tensor input, {states}, {settings}, bool batch_first) -> ({returned})", of_padded,
+            by_form=False,
+        ),
+        Composite(
+            f"{name}.data(Tensor data, Tensor batch_sizes, {states}, {settings}) -> ({returned})", of_packed,
+            by_form=False,
+        ),
         names=name, method=False,
     )  # fmt: skip
 
@@ -304,7 +310,7 @@ def _declare_cell(name: str, mode: str) -> None:
 
     states = "Tensor[] hx" if mode == "LSTM" else "Tensor hx"
     schema = f"{name}(Tensor input, {states}, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)"
-    publish_python(schema, of_two if mode == "LSTM" else of_one, method=False)
+    publish_python(schema, of_two if mode == "LSTM" else of_one, method=False, by_form=False)
 
 
 for _name, _mode in (("rnn_tanh", "RNN_TANH"), ("rnn_relu", "RNN_RELU"), ("gru", "GRU"), ("lstm", "LSTM")):

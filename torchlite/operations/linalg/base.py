@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python
 from ...core.machine import Tensor, into, moves, requires_grad
+from ...core.state import look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.matmul import Exact, into_exactly
 from ..vocabulary import INEXACT
@@ -136,6 +137,7 @@ def spread(t: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def differentiated(t: Tensor) -> bool:
     """Whether somebody may ask for derivatives of what is made of `t`."""
+    look_past_forms()
     return bool(t.backend.level) or requires_grad(t) or moves(t)
 
 

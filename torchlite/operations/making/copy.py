@@ -259,7 +259,7 @@ _conversion("char", dt.int8)
 _conversion("cpu", None, device("cpu"))
 
 
-@published("type_as(Tensor self, Tensor other)", function=False)
+@published("type_as(Tensor self, Tensor other)", function=False, by_form=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
     return convert(values_in_inference(self), other.dtype, other.device)

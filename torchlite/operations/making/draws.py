@@ -27,7 +27,7 @@ from ...core.machine import (
     wrap,
 )
 from ...core.native import in_c
-from ...core.state import local
+from ...core.state import local, look_past_forms
 from ...core.values import CPU, Backend, contiguous_strides, dt
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
@@ -37,6 +37,7 @@ from .factory import factory
 
 def stream_of(generator: Generator | None, backend: Backend) -> MT19937Stream:
     """The stream to draw from."""
+    look_past_forms()
     if generator is None:
         return default_generator(backend.device).stream
     if generator.device.type != backend.device.type and backend.values:  # where nothing is drawn, any will do

@@ -12,7 +12,7 @@ from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
 from ...core.memory import lend
 from ...core.native import quick
-from ...core.state import local
+from ...core.state import local, look_past_forms
 from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
 from ...core.values.errors import tell_of_half_complex
 from .copy import clone, convert
@@ -442,6 +442,7 @@ def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    look_past_forms()
     host = self.backend.real.read(self.array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 

@@ -80,7 +80,7 @@ def _into_along(out: Any, take: Any, values: Sequence[Any], name: str) -> Any:
     return into(out, take, values, name)
 
 
-@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", into=_into_along, by_form=True)
+@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", into=_into_along)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
     if indices.dtype is not dt.int64:

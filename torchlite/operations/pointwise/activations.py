@@ -207,7 +207,7 @@ elu, elu_in_place = publish(elu_, function=False, method=False), elu_in_place_.i
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@published("selu(Tensor self)", method=False, by_form=True)
+@published("selu(Tensor self)", method=False)
 def selu(self: Tensor) -> Tensor:
     """`elu` with the constants that keep mean and variance as they are."""
     return elu_.apply(self, SELU_ALPHA, SELU_SCALE, 1)

@@ -98,7 +98,7 @@ neg = Unary(
 publish(neg, names=("neg", "negative"), inplace=True, operators="neg")
 
 
-@published("positive(Tensor self)")
+@published("positive(Tensor self)", by_form=False)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
     if input.dtype is dt.bool_:

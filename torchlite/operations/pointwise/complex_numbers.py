@@ -171,9 +171,9 @@ def is_neg(self: Tensor) -> bool:
 
 
 for _call in (conj, resolve_conj, resolve_neg):
-    publish_python(f"{_call.__name__}(Tensor self)", _call)
+    publish_python(f"{_call.__name__}(Tensor self)", _call, by_form=False)
 for _asked in (is_conj, is_neg):
-    publish_python(f"{_asked.__name__}(Tensor self) -> bool", _asked)
+    publish_python(f"{_asked.__name__}(Tensor self) -> bool", _asked, by_form=False)
 
 
 # ---- polar form

@@ -67,7 +67,9 @@ for _name, _by_channel, _alpha in (
     ("dropout", False, False), ("feature_dropout", True, False), ("alpha_dropout", False, True),
     ("feature_alpha_dropout", True, True),
 ):  # fmt: skip
-    publish_python(f"{_name}(Tensor input, float p, bool train)", _kind(_by_channel, _alpha, False), method=False)
+    publish_python(
+        f"{_name}(Tensor input, float p, bool train)", _kind(_by_channel, _alpha, False), method=False, by_form=False
+    )
     publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
@@ -80,7 +82,10 @@ _masked: Elementwise = Elementwise(
 )  # fmt: skip
 
 
-@published("native_dropout(Tensor input, float p, bool? train) -> (Tensor result0, Tensor result1)", method=False)
+@published(
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor result0, Tensor result1)", method=False,
+    by_form=False,
+)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """`dropout`, and the mask of what was kept."""
     if train is False or not input.numel():

@@ -167,7 +167,6 @@ def _power_of(self: Tensor, other: Any) -> Any:
 
 publish_python(
     "square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True),
-    by_form=True,
 )
 
 
@@ -188,7 +187,7 @@ def _double(*values: Any) -> dt.dtype:
 _FLOAT_POWER = Signature("float_power(Operand self, Operand exponent)")
 
 
-@published(_FLOAT_POWER.text, by_form=True)
+@published(_FLOAT_POWER.text)
 def float_power(self: Any, exponent: Any) -> Tensor:
     """The power in double precision."""
     if not isinstance(self, TensorBase) and not isinstance(exponent, TensorBase):

@@ -97,7 +97,7 @@ prelu_kernel = Elementwise(
 )  # fmt: skip
 
 
-@published("prelu(Tensor self, Tensor weight)", by_form=True)
+@published("prelu(Tensor self, Tensor weight)")
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """What is below zero times `weight`, one number or one for each channel (dimension 1)."""
     if self.dtype is not weight.dtype:

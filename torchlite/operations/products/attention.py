@@ -288,7 +288,7 @@ _OPERANDS = (
 )
 
 
-@published(f"_fused_sdp_choice{_OPERANDS}", method=False)
+@published(f"_fused_sdp_choice{_OPERANDS}", method=False, by_form=False)
 def _fused_sdp_choice(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
     scale: float | None, enable_gqa: bool,
@@ -346,5 +346,6 @@ def _scaled_dot_product_attention(
 
 
 scaled_dot_product_attention = publish_python(
-    f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, function=False, method=False
+    f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, function=False, method=False,
+    by_form=False,
 )

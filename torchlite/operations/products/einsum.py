@@ -319,7 +319,7 @@ def chain(items: list[Tensor]) -> Tensor:
     return multiply(0, count - 1)
 
 
-@published("matrix_power(Tensor self, int n)", by_form=True)
+@published("matrix_power(Tensor self, int n)")
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix, or each of a batch, multiplied `n` times with itself."""
     if input.dim() < 2:

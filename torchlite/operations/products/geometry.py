@@ -61,7 +61,7 @@ def _into_cross(out: Any, cross: Any, values: Sequence[Any], name: str) -> Any:
     return into_exactly(out, cross, values, name)
 
 
-@published("cross(Tensor self, Tensor other, int? dim=None)", into=_into_cross, by_form=True)
+@published("cross(Tensor self, Tensor other, int? dim=None)", into=_into_cross)
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along a dimension of size 3: the first such one when none is named."""
     if dim is None:

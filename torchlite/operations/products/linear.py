@@ -189,7 +189,7 @@ def _check_dtypes(**tensors: Tensor) -> None:
         raise not_implemented_for("bmm", dt.bool_)
 
 
-@published("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", method=False, by_form=True)
+@published("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each k."""
     _check_dtypes(input1=input1, input2=input2, weight=weight, **({} if bias is None else {"bias": bias}))

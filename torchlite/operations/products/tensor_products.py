@@ -26,8 +26,8 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
     return mul.flat(reshape(self, (self.numel(), 1)), vec2)
 
 
-publish_python("outer(Tensor self, Tensor vec2)", outer, by_form=True)
-publish_python("ger(Tensor self, Tensor vec2)", outer, by_form=True)
+publish_python("outer(Tensor self, Tensor vec2)", outer)
+publish_python("ger(Tensor self, Tensor vec2)", outer)
 
 
 def _into_inner(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
@@ -35,7 +35,7 @@ def _into_inner(out: Any, f: Callable[..., Any], values: Sequence[Any], name: st
     return into_exactly(out, f, values, "tensordot" if all([t.dim() for t in values]) else name)
 
 
-@published("inner(Tensor self, Tensor other)", into=_into_inner, by_form=True)
+@published("inner(Tensor self, Tensor other)", into=_into_inner)
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """Products summed over the last dimension of both."""
     if not self.dim() or not other.dim():
@@ -48,7 +48,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     return tensordot(self, other, ((-1,), (-1,)))
 
 
-@published("kron(Tensor self, Tensor other)", by_form=True)
+@published("kron(Tensor self, Tensor other)")
 def kron(self: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product."""
     n = max(self.dim(), other.dim())

@@ -49,7 +49,7 @@ def publish_total(whole: Any, along: Any) -> None:
 publish_total(sum_all, sum_dim)
 
 
-@published("sum_to_size(Tensor self, int[] size)", function=False, by_form=True)
+@published("sum_to_size(Tensor self, int[] size)", function=False)
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """This tensor summed down to `size`, to which it could be broadcast from."""
     shape = input.array.shape
@@ -135,7 +135,7 @@ mean_dim: Reduction = Reduction(
 publish_total(mean_all, mean_dim)
 
 
-@published(f"nanmean({OPTIONAL_DIMS})", by_form=True)
+@published(f"nanmean({OPTIONAL_DIMS})")
 def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The mean of the elements that are not NaN."""
     if input.dtype.category < dt.FLOAT:

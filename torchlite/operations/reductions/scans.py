@@ -237,7 +237,7 @@ def _one_difference(t: Tensor, dim: int) -> Tensor:
     return later.logical_xor(earlier) if t.dtype is dt.bool_ else later - earlier
 
 
-@published("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)", by_form=True)
+@published("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
 def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     """The n-th differences of neighbours along `dim`."""
     if not input.dim():
@@ -326,8 +326,8 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
         return evenly(y, dx, dim)
 
     return (
-        Composite(f"{name}.x(Tensor y, Tensor x, *, int dim=-1)", with_points, by_form=True),
-        Composite(f"{name}.dx(Tensor y, *, Scalar dx=1, int dim=-1)", with_step, by_form=True),
+        Composite(f"{name}.x(Tensor y, Tensor x, *, int dim=-1)", with_points),
+        Composite(f"{name}.dx(Tensor y, *, Scalar dx=1, int dim=-1)", with_step),
     )
 
 

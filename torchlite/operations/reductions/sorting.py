@@ -90,7 +90,7 @@ argsort_stable = Along(
 publish(argsort, argsort_stable)
 
 
-@published("msort(Tensor self)", into=into_exactly, by_form=True)
+@published("msort(Tensor self)", into=into_exactly)
 def msort(input: Tensor) -> Tensor:
     """The rows' elements sorted along the first dimension."""
     return sort.apply(input, 0, False).values

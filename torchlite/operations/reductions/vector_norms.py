@@ -179,7 +179,7 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
     return op.apply(*values)
 
 
-@published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False, by_form=True)
+@published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False)
 def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The norm of matrices, as of vectors."""
     if len(dim) > 2:
@@ -288,7 +288,7 @@ renorm = Op(
 publish(renorm, inplace=True)
 
 
-@published("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False, by_form=True)
+@published("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False)
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
     if dim == -1:
@@ -323,7 +323,7 @@ weight_norm_interface = Op(
 publish(weight_norm_interface, method=False)
 
 
-@published("_weight_norm(Tensor v, Tensor g, int dim=0)", method=False, by_form=True)
+@published("_weight_norm(Tensor v, Tensor g, int dim=0)", method=False)
 def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """`v` with `g` for the norms of its slices along `dim`."""
     if dim in (0, v.dim() - 1) and not v.is_complex():

@@ -198,7 +198,7 @@ def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) 
         return cat.apply(given, 0 if dim == 1 and given[0].dim() == 1 else dim)
 
     join.__doc__ = doc
-    publish_python(f"{name}(Tensor[] tensors)", join, method=False, into=into_joined, by_form=True)
+    publish_python(f"{name}(Tensor[] tensors)", join, method=False, into=into_joined)
 
 
 def _column(t: Tensor) -> Tensor:

@@ -67,8 +67,8 @@ def _move_one(self: Tensor, source: int, destination: int) -> Tensor:
 
 for _name in ("movedim", "moveaxis"):
     publish(
-        Composite(f"{_name}.intlist(Tensor self, int[] source, int[] destination)", movedim, by_form=True),
-        Composite(f"{_name}.int(Tensor self, int source, int destination)", _move_one, by_form=True),
+        Composite(f"{_name}.intlist(Tensor self, int[] source, int[] destination)", movedim),
+        Composite(f"{_name}.int(Tensor self, int source, int destination)", _move_one),
     )
 
 
@@ -82,8 +82,8 @@ transpose = ViewOp(
     "transpose(Tensor self, int dim0, int dim1)", _transpose, {"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)}
 )
 publish(transpose)
-publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply, by_form=True)
-publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply, by_form=True)
+publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
+publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
 
 
 def _t(xp: Namespace, array: Array) -> Any:

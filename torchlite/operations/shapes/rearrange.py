@@ -39,7 +39,7 @@ def _flip_one(name: str, dim: int) -> None:
         return flip.apply(self, (dim,))
 
     flip_one.__doc__ = f"The tensor turned round along dimension {dim}."
-    publish_python(f"{name}(Tensor self)", flip_one, by_form=True)
+    publish_python(f"{name}(Tensor self)", flip_one)
 
 
 _flip_one("flipud", 0)
@@ -148,7 +148,7 @@ repeat: Op = Op(
 publish(repeat, function=False)
 
 
-@published("tile(Tensor self, int[] dims)", by_form=True)
+@published("tile(Tensor self, int[] dims)")
 def tile(self: Tensor, dims: Ints) -> Tensor:
     """Copies of the tensor side by side, so many along each of the last dimensions."""
     return repeat.apply(self, (1,) * (self.dim() - len(dims)) + dims)

@@ -163,7 +163,6 @@ view_dtype = LaidOp(
 publish(view, view_dtype, function=False)
 publish_python(
     "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False,
-    by_form=True,
 )
 
 
@@ -226,7 +225,6 @@ for _name in ("view", "reshape"):
     publish_as(_name, fast.reshape(view, _general), function=False, general=_general)
 publish_python(
     "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False,
-    by_form=True,
 )
 
 
@@ -253,10 +251,10 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return self if shape is None else self.reshape(shape) if self.dim() else reshape(self, shape)
 
 
-publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)), by_form=True)
+publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))
 
 
-@published("unflatten(Tensor self, int dim, int[] sizes)", by_form=True)
+@published("unflatten(Tensor self, int dim, int[] sizes)")
 def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
     """One dimension as several."""
     if not sizes:
@@ -388,10 +386,10 @@ publish(expand, function=False)
 publish_python(
     "expand_as(Tensor self, Tensor other)",
     lambda self, other: expand.apply(self, other.array.shape, False),
-    function=False, by_form=True,
+    function=False,
 )
 publish_python(
-    "broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False), by_form=True
+    "broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False)
 )
 
 
@@ -468,9 +466,10 @@ _at_least(3, at_least_3d)
 
 
 publish_python(
-    "is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self.array.shape == other.array.shape
+    "is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self.array.shape == other.array.shape,
+    by_form=False,
 )
-publish_python("numel(Tensor self)", lambda self: self.array.size, method=False)
+publish_python("numel(Tensor self)", lambda self: self.array.size, method=False, by_form=False)
 
 
 describe(

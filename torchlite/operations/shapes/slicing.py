@@ -172,7 +172,7 @@ def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 publish(
     Composite("narrow(Tensor self, int dim, Tensor start, int length)", narrow),
-    Composite("narrow(Tensor self, int dim, int start, int length)", narrow, by_form=True),
+    Composite("narrow(Tensor self, int dim, int start, int length)", narrow),
 )
 
 

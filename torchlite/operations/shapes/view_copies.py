@@ -106,7 +106,7 @@ def _into_diag(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str
     return into(out, f, values, name)
 
 
-@published("diag(Tensor self, int diagonal=0)", into=_into_diag, by_form=True)
+@published("diag(Tensor self, int diagonal=0)", into=_into_diag)
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     if self.dim() == 1:
@@ -117,7 +117,7 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
 
 
 publish_python(
-    "diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset), by_form=True
+    "diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset)
 )
 
 describe(diagflat="The matrix that has the flattened tensor on a diagonal.")

@@ -205,7 +205,7 @@ def _offer(name: str, parameters: str, f: Callable[..., Tensor]) -> None:
         return into(out, f, values, full_name)
 
     f.__doc__ = f.__doc__ or _DOCS.get(name.rstrip("2n"))
-    fft[name] = publish_python(f"fft_{name}(Tensor self, {parameters})", f, False, False, into_kind, by_form=True)
+    fft[name] = publish_python(f"fft_{name}(Tensor self, {parameters})", f, False, False, into_kind)
 
 
 _DOCS = {
@@ -365,7 +365,7 @@ def _shift(name: str, up: int, doc: str) -> None:
         return self.roll([(self.array.shape[d] + up) // 2 for d in dims], dims)
 
     shift.__doc__ = doc
-    fft[name] = publish_python(f"fft_{name}(Tensor self, int[1]? dim=None)", shift, False, False, by_form=True)
+    fft[name] = publish_python(f"fft_{name}(Tensor self, int[1]? dim=None)", shift, False, False)
 
 
 _shift("fftshift", 0, "A spectrum with the frequency zero moved from the front to the middle.")
