@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -379,6 +380,19 @@ class Scaled(Binary):
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
         super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
+
+    @functools.cached_property
+    def quick(self) -> Callable[..., Any]:
+        """The function of two operands."""
+        return fast.binary(self)
+
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        call = self.quick
+        return lambda input, other, alpha: call(input, other, alpha=alpha)
+
+    def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
+        return (self.quick, values[:2]) if values[2].__class__ is int and values[2] == 1 else super().as_step(values)
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         alpha = values[2]

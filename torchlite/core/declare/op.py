@@ -34,15 +34,14 @@ class Op(PublicForms):
 
     by_form = True
 
-    def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
-        """What to call, and on what, to run on bound arguments: where they are plain, the fast path (fast.py)."""
-        operands, rest = values[: len(self.operands)], values[len(self.operands) :]
-        usual = [p.default for p in self.signature.params[len(self.operands) :]]
-        return (self.applied, values) if self.fast is None or list(rest) != usual else (self.quick, operands)
-
     @functools.cached_property
-    def quick(self) -> Callable[..., Any]:
-        return self.fast(self)  # type: ignore[misc]  # which has one
+    def flat(self) -> Callable[..., Any]:
+        """`apply`, with a fast path for plain tensors where there is one (fast.py)."""
+        return self.apply if self.fast is None else self.fast(self)
+
+    def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
+        """What a plan calls, and on what, to run on bound arguments."""
+        return (self.applied if self.fast is None else self.flat), values
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)

@@ -153,15 +153,15 @@ _ears = _Ears()
 
 def unheard(f: Callable[[], Any]) -> Any:
     """What `f` gives, of whose warnings nobody is told: they have been said before."""
-    before = _ears.deaf
+    before = _ears.deaf, _ears.missed
     try:
         try:
             _ears.deaf, _ears.missed = True, False
             return f()
         finally:
-            _ears.deaf = before
+            _ears.deaf, _ears.missed = before
     finally:  # where an interrupt came at the line above
-        _ears.deaf = before
+        _ears.deaf, _ears.missed = before
 
 
 def missed() -> bool:
