@@ -45,8 +45,7 @@ class InPlace(Recording):
 
     if TYPE_CHECKING:
 
-        @property
-        def flat(self) -> Callable[..., Any]: ...
+        def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]: ...
 
     def apply_in_place(self, values: list[Any]) -> Tensor:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
