@@ -20,7 +20,7 @@ from ..core.declare import Signature
 from ..core.machine import Tensor, TensorBase, as_class, bump, wrap
 from ..core.machine.overrides import overrides
 from ..core.machine.subclasses import dispatches
-from ..core.state import handling, local
+from ..core.state import Seer, handling, local
 from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_default_device
 from ..core.values.cached import cached
 from ..core.values.layout import channels_last_strides
@@ -168,12 +168,11 @@ def declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[typ
     )
 
 
-class Unasked:
+class Unasked(Seer):
     """What runs operations where neither modes nor classes are asked: they do it themselves."""
 
-    everything = everywhere = False
-
-    def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any]) -> Any:
+    def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any] | None = None) -> Any:
+        assert compute is not None  # it is asked for kernels alone
         return compute()
 
 
@@ -183,7 +182,7 @@ def hand_over(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     mode = local.state.mode
     if mode.kernels.__class__ is Unasked:
         return run_plainly(func, args, kwargs)
-    seer = mode.seer
+    seer: Any = mode.seer  # a dispatch mode, where there is one
     return call_classes(func, args, kwargs) if seer is None else seer.call(func, args, kwargs)  # type: ignore[arg-type]
 
 

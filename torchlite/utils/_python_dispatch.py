@@ -11,7 +11,7 @@ from .._library.handlers import handler_for
 from .._library.instances import Unasked, call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
 from ..core.machine import Tensor
-from ..core.state import Mode, Switch, handling, local
+from ..core.state import Mode, Seer, Switch, handling, local
 
 __all__ = [
     "BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode",
@@ -22,11 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Level:
+class _Level(Seer):
     """What the thread's mode asks to run operations: a dispatch mode, and what was asked before it was entered."""
 
-    everything = True  # views and writes too
-    everywhere = False  # and what levels of transforms do
+    everything = True
 
     def __init__(self, mode: TorchDispatchMode, below: Any) -> None:
         self.mode, self.below = mode, below
@@ -34,7 +33,6 @@ class _Level:
         self.inside: Callable[..., Any] | None = None
 
     def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
-        """The call of a function made of operations."""
         before, self.inside = self.inside, f
         try:
             return f(*values)
@@ -47,36 +45,27 @@ class _Level:
 
     parts = staticmethod(parts_of)
 
-    def past_forms(self) -> None:
-        """What is done depends on more than the forms of operands, which is nothing to a handler of calls."""
-
     def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
-        """An operation on each tensor of a list."""
         return self.call(overload_named(name, overload), *given_to(signature, values))
 
     def write(self, op: Any, values: Sequence[Any]) -> None:
-        """The in-place form of an operation."""
         name, overload, args, kwargs = seen(op, values)
         self.call(overload_named(f"{name}_", overload), args, kwargs)
 
     def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
-        """The form of an operation that writes to a tensor given."""
         func, args, kwargs = out_call(op, values)
         self.call(func, args, {**kwargs, "out": out})
 
     def factory(self, factory: Any, values: Sequence[Any]) -> Any:
-        """The call of a function that makes a tensor."""
         name, overload, args, kwargs = factory_call(factory, values)
         made = self.call(overload_named(name, overload), args, kwargs)
         requires_grad = values[factory.own + 4]
         return made.requires_grad_() if requires_grad else made
 
     def lifted(self, t: Tensor) -> Any:
-        """A tensor that was made of the user's values."""
         return self.call(overload_named("lift_fresh", "default"), (t,), {})
 
     def number_of(self, t: Tensor) -> Any:
-        """The value of a tensor of one element."""
         return self.call(overload_named("_local_scalar_dense", "default"), (t,), {})
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -122,7 +122,7 @@ class Op(PublicForms):
         def compute() -> Any:
             return self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
 
-        made = state.mode.kernels(self, values, compute)
+        made = state.mode.kernels(self, values, compute)  # type: ignore[misc]  # which there are
         return tuple(made) if isinstance(made, (tuple, list)) else made
 
     def run(self, state: State, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:

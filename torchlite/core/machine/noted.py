@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..state import Mode, local
+from ..state import Mode, Seer, local
 from ..values.errors import missed
 from .operands import NO_TENSOR, tensors_in
 from .plan import Made, places
@@ -51,8 +51,8 @@ class Unplannable(Exception):
     """A rule does what cannot be told from the ops that it calls."""
 
 
-class Noted:
-    """A `Mode.seer`: runs the ops of a function, and notes them as steps of a plan."""
+class Noted(Seer):
+    """Runs the ops of a function, and notes them as steps of a plan."""
 
     everything = everywhere = True
 
@@ -62,7 +62,7 @@ class Noted:
         self.held: list[Any] = list(insides)
         self.sources: dict[int, Any] = {id(t): t for t in insides}
 
-    def __call__(self, op: Any, values: Sequence[Any]) -> Any:
+    def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any] | None = None) -> Any:
         if op.updates or not op.by_form:
             raise Unplannable
         made = local.state.within(self.mode, op.apply, *values)
@@ -72,9 +72,6 @@ class Noted:
         self.sources[id(made)] = Made(len(self.steps) - 1)  # of several results no later step may be made
         self.held.append(made)
         return made
-
-    def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
-        return f(*values)
 
     def parts(self, op: Any, values: Sequence[Any]) -> Callable[[], Tensor]:
         return lambda: self(op, values)
@@ -94,4 +91,4 @@ class Noted:
     def refuse(self, *_: Any) -> Any:
         raise Unplannable
 
-    write = factory = lifted = number_of = past_forms = refuse
+    together = write = out = factory = lifted = number_of = past_forms = refuse  # type: ignore[assignment]

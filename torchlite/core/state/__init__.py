@@ -17,3 +17,4 @@ from .mode import (
     while_transforming,
     with_grad,
 )
+from .seer import Seer

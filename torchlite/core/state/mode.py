@@ -15,6 +15,7 @@ import numpy as np
 
 from ..native import native
 from ..structs import ModeParts, StateParts, know
+from .seer import Seer
 
 _DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "seer", "toggled", "transforming"))
 
@@ -37,7 +38,7 @@ class Mode(ModeParts):
         anomaly: Any = None,
         levels: tuple[Any, ...] = (),
         forward: bool = True,
-        kernels: Any = None,
+        kernels: Seer | None = None,
         profiler: Any = None,
         transforms: bool = False,
         autocast: Any = None,
