@@ -42,6 +42,11 @@ def refusal(path: str) -> AttributeError:
         ("optim.ADAM", "torch.optim.Adam"),
         ("optim.Sgd", "torch.optim.SGD"),
         ("nn.functional.mse", "torch.nn.functional.mse_loss"),
+        # with its letters in another order, or joined otherwise
+        ("optim.Adma", "torch.optim.Adam"),
+        ("optim.adam_", "torch.optim.Adam"),
+        ("optim.SDG", "torch.optim.SGD"),
+        ("nn.functional.crossentropy", "torch.nn.functional.cross_entropy"),
         # of that name, elsewhere
         ("Linear", "torch.nn.Linear"),
         ("cross_entropy", "torch.nn.functional.cross_entropy"),

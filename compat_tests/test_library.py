@@ -2,8 +2,12 @@
 
 # Annotations are evaluated here: operators are declared by those of local functions.
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from compat_tests.side_by_side import same_story
 
@@ -227,3 +231,17 @@ def test_no_namespace_is_taken(torch: Any, tell: Any) -> None:
         torch.library.impl(f"{space}::twice", "default")(lambda x: x * 2)
         tell(getattr(torch.ops, space).twice(torch.ones(2)), str(getattr(torch.ops, space).twice))
     tell([name for name in dir(torch.ops) if name in ("activation", "arithmetic", "pointwise", "shape")])
+
+
+@pytest.mark.parametrize("stem", ["_C", "_C_stable"])
+def test_of_torchvisions_libraries_operators_are_there(stem: str) -> None:
+    """Whichever of its names the package gives its library; where none would be loaded, it could not be imported."""
+    program = f"""if True:
+        import torchlite as torch
+        torch.ops.load_library("site-packages/torchvision/{stem}.so")
+        torch.library.register_fake("torchvision::nms")(lambda dets, scores, iou_threshold: dets.new_empty(0))
+        boxes = torch.tensor([[0.0, 0, 2, 2], [0, 0, 2, 2.1], [3, 3, 4, 4]])
+        print(torch.ops.torchvision.nms(boxes, torch.tensor([0.5, 0.9, 0.3]), 0.5).tolist())
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.split() == ["[1,", "2]"], run.stderr

@@ -136,7 +136,7 @@ def test_what_is_said(call):
 
 @pytest.mark.parametrize("name", [
     "digamma", "psi", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0",
-    "log1p", "logit", "logsumexp", "multigammaln", "sinc", "xlogy",
+    "log1p", "logit", "logsumexp", "multigammaln", "sinc", "softmax", "xlogy",
 ])  # fmt: skip
 def test_special_functions_have_the_names_of_their_own(name):
     def program(torch: Any, tell: Any) -> None:

@@ -71,12 +71,19 @@ def _nearest(name: str) -> str | None:
 
     space, _, last = name.rpartition(".")
     names = _public(space)
+    letters = _letters(last)
     near = (
-        [name for name in names if name.lower() == last.lower()]
+        [name for name in names if _letters(name) == letters]
+        or [name for name in names if sorted(_letters(name)) == sorted(letters)]
         or difflib.get_close_matches(last, names, 1, 0.7)
         or [name for name in names if len(last) > 2 and name.startswith(last)]
     )
     return f"{space}.{near[0]}" if near else None
+
+
+def _letters(name: str) -> str:
+    """A name without what is easily mistaken in it."""
+    return name.replace("_", "").lower()
 
 
 class _Explanation(str):

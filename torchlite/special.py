@@ -9,14 +9,14 @@ from .core.machine.registry import registry as _registry
 from .operations.pointwise.special_functions import special as _special
 
 globals().update(_special)
-for _name in ("log_softmax", "softmax"):
-    globals()[_name] = _functions[_name]
 for _names in (
     "digamma", "erf", "erfc", "erfinv", "exp2", "expit sigmoid", "expm1", "gammainc igamma", "gammaincc igammac",
-    "gammaln lgamma", "i0", "log1p", "logit", "logsumexp", "multigammaln mvlgamma", "psi digamma", "sinc", "xlogy",
+    "gammaln lgamma", "i0", "log1p", "log_softmax", "logit", "logsumexp", "multigammaln mvlgamma", "psi digamma",
+    "sinc", "softmax", "xlogy",
 ):  # fmt: skip
     _name, _known = _names.split()[0], _names.split()[-1]
-    _made = _publish_alias(f"special_{_name}", _known, _registry[_known], function=False)
+    _op = _registry.get(_known) or _registry[f"{_known}.int"]
+    _made = _publish_alias(f"special_{_name}", _known, _op, function=False)
     _made.__doc__ = _functions[_known].__doc__
     globals()[_name] = _made
 

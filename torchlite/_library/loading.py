@@ -10,6 +10,6 @@ from typing import Any
 def load_library(path: Any) -> None:
     """`torch.ops.load_library`: it fails as where a library does not fit PyTorch, but for torchvision's."""
     library = Path(path)
-    if library.parent.name == "torchvision" and library.stem == "_C":
+    if library.parent.name == "torchvision" and library.stem in ("_C", "_C_stable"):
         return import_module(".vision", __package__).load()
     raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")

@@ -130,7 +130,8 @@ def _homes(module: ModuleType) -> list[Any]:
         names = ("torchlite", "torchlite.functional")
         return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
     inside = f"{module.__name__}.", "torchlite._C._nn."  # where functions of layers are said to be
-    told = [(value, getattr(value, "__module__", None)) for value in vars(module).values()]
+    rooms = module, *dict(_second_names(module)).values()
+    told = [(value, getattr(value, "__module__", None)) for room in rooms for value in vars(room).values()]
     return [value for value, home in told if isinstance(home, str) and f"{home}.".startswith(inside)]
 
 

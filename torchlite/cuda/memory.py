@@ -79,7 +79,7 @@ def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
-    """The same, a dict for each part of the names."""
+    """`memory_stats`, a dict for each part of the names."""
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
         *way, last = name.split(".")
@@ -91,7 +91,7 @@ def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
 
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
-    """The same as text."""
+    """`memory_stats` as a table of text."""
     _needed()
     return "\n".join(f"{name:32} {value:>16}" for name, value in memory_stats(device).items())
 
@@ -102,7 +102,7 @@ def host_memory_stats() -> dict[str, Any]:
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """The same, nested as their names are."""
+    """`host_memory_stats`, a dict for each part of the names."""
     return {}
 
 

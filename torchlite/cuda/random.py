@@ -60,7 +60,7 @@ def get_rng_state(device: DeviceLike = "cuda") -> Any:
 
 
 def get_rng_state_all() -> list[Any]:
-    """The same for all devices."""
+    """The states of the streams of all devices, as `get_rng_state` gives one."""
     return [generator.get_state() for generator in _all()]
 
 
@@ -70,7 +70,7 @@ def set_rng_state(new_state: Any, device: DeviceLike = "cuda") -> None:
 
 
 def set_rng_state_all(new_states: Any) -> None:
-    """The same for all devices."""
+    """Go on, on all devices, from what `get_rng_state_all` gave."""
     for index, state in enumerate(new_states):
         set_rng_state(state, index)
 

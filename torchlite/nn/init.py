@@ -320,7 +320,7 @@ def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
         )
         return meth(*args, **kwargs)
 
-    deprecated.__doc__ = f"Deprecated: `{new}`."
+    deprecated.__doc__ = f"Deprecated: use `{new}`."
     deprecated.__name__ = old
     return deprecated
 

@@ -10,10 +10,12 @@ from . import ASGD, SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, R
 __all__ = ["ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW"]
 
 
-def _foreach(algorithm: type) -> type:
-    made: Any = functools.partialmethod(algorithm.__init__, foreach=True)  # type: ignore[misc]
-    return type("NewCls", (algorithm,), {"__init__": made})
+def partialclass(algorithm: Any) -> type:
+    class NewCls(algorithm):
+        __init__ = functools.partialmethod(algorithm.__init__, foreach=True)
+
+    return NewCls
 
 
 for _name in __all__:
-    globals()[_name] = _foreach(globals()[_name])
+    globals()[_name] = partialclass(globals()[_name])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name
-from ..core.declare import Composite, method, publish, publish_python
+from ..core.declare import Composite, describe, method, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import strided
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
@@ -234,6 +234,7 @@ publish(
     ),
     function=False,
 )
+describe(to_sparse="This tensor in a sparse layout: `layout`, or COO with so many sparse dimensions.")
 
 
 @method("to_sparse_coo")

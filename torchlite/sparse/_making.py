@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sparse_backend
-from ..core.declare import Composite, publish, publish_python
+from ..core.declare import Composite, describe, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import Backend, dt, warn_once
 from ..core.values.errors import missing_kernel_of, not_implemented_for
@@ -299,6 +299,15 @@ _publish_compressed("sparse_compressed_tensor", "compressed_indices", "plain_ind
 for _own, _name in ((sparse_csr, "csr"), (sparse_csc, "csc"), (sparse_bsr, "bsr"), (sparse_bsc, "bsc")):
     _names = _Names(_own)
     _publish_compressed(f"sparse_{_name}_tensor", _names.starts, _names.plain, _own)
+
+describe(
+    sparse_coo_tensor="A sparse tensor of these values at these places: `indices` has a column for each of them.",
+    sparse_compressed_tensor="A sparse tensor of a layout whose rows or columns are compressed, made of its parts.",
+    sparse_csr_tensor="A sparse tensor with its rows compressed: where in `values` each begins, and their columns.",
+    sparse_csc_tensor="A sparse tensor with its columns compressed: where in `values` each begins, and their rows.",
+    sparse_bsr_tensor="A sparse tensor of dense blocks, whose rows of blocks are compressed.",
+    sparse_bsc_tensor="A sparse tensor of dense blocks, whose columns of blocks are compressed.",
+)
 
 
 # ---- checks by themselves

@@ -62,7 +62,7 @@ def _declare_adaptive(dims: int) -> Any:
     )  # fmt: skip
 
     def pool(self: Tensor, output_size: Ints) -> Any:
-        """The largest values of so many windows, as even as can be, and where they lie."""
+        """The largest values of `output_size` windows, as even as can be, and where they lie."""
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(self.shape)}")
         check_output_size(name, self, output_size, self.dim() - 1)
@@ -83,7 +83,7 @@ adaptive_max_pool2d, adaptive_max_pool3d = _declare_adaptive(2), _declare_adapti
 
 
 def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
-    """The largest values of so many windows, as even as can be, and where they lie."""
+    """The largest values of `output_size` windows, as even as can be, and where they lie."""
     check_row("adaptive_max_pool1d", self)
     check_one("adaptive_max_pool1d", output_size=output_size)
     check_output_size("adaptive_max_pool1d", self, output_size, self.dim() - 1)

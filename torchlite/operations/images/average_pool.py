@@ -227,7 +227,7 @@ def _declare_adaptive(dims: int) -> Any:
     )  # fmt: skip
 
     def pool(self: Tensor, output_size: Ints) -> Tensor:
-        """The means of so many windows, as even as can be."""
+        """The means of `output_size` windows, as even as can be."""
         if len(output_size) != dims:
             raise RuntimeError(f"{name}: output_size must be {dims}")
         if min(output_size) < 0:
@@ -264,7 +264,7 @@ adaptive_avg_pool2d, adaptive_avg_pool3d = _declare_adaptive(2), _declare_adapti
 
 
 def _adaptive_avg_pool1d(self: Tensor, output_size: Ints) -> Tensor:
-    """The means of so many windows, as even as can be."""
+    """The means of `output_size` windows, as even as can be."""
     check_row("adaptive_avg_pool1d", self)
     check_one("adaptive_avg_pool1d", output_size=output_size)
     return adaptive_avg_pool2d(self.unsqueeze(-2), (1, *output_size)).squeeze(-2)

@@ -119,7 +119,7 @@ def ldl_factor(self: Tensor, hermitian: bool) -> Any:
 
 @offered("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False)", into=into_exactly)
 def ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
-    """The same, and which element of D is the first that is zero (0: none)."""
+    """As `ldl_factor`, and which element of D is the first that is zero (0: none)."""
     return _FACTORED_EX(_factored.apply(self, hermitian, "torch.linalg.ldl_factor_ex" if check_errors else None))
 
 

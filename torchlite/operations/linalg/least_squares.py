@@ -243,6 +243,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
 
 
 describe(
+    linalg_matrix_rank="The rank of a matrix: how many of its singular values are above a tolerance.",
     pinverse="The pseudoinverse of a matrix.",
     linalg_pinv="The pseudoinverse of a matrix, by its singular values or, if `hermitian`, its eigenvalues.",
 )

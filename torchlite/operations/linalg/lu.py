@@ -242,7 +242,7 @@ def lu_factor(A: Tensor, pivot: bool) -> Any:
 
 @offered("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)", into=into_exactly)
 def lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> Any:
-    """The same, and where U has its first zero on the diagonal (0: nowhere)."""
+    """As `lu_factor`, and where U has its first zero on the diagonal (0: nowhere)."""
     return _FACTORED_EX(factored.apply(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
 
 

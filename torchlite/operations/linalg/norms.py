@@ -122,5 +122,10 @@ offer_op(
 describe(
     linalg_cond="The condition number of a matrix: how much it may magnify errors.",
     linalg_matrix_norm="The norm of a matrix along two dimensions: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.",
+    linalg_norm="""The norm of a vector, or of a matrix: along one dimension or two, or of all elements.
+
+    >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """,
     linalg_vector_norm="The norm of vectors: of all elements, or along dimensions.",
 )

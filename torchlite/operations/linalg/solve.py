@@ -130,7 +130,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 
 @offered("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", into=into_exactly)
 def solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
-    """The same, and which element on the diagonal of U is zero, of the factors L and U of A (0: none)."""
+    """As `solve`, and which element on the diagonal of U is zero, of the factors L and U of A (0: none)."""
     return _SOLVED(_solved(A, B, left, "torch.linalg.solve_ex" if check_errors else None))
 
 

@@ -388,7 +388,6 @@ def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> T
 
 
 describe(
-    bernoulli="Ones and zeros by chance: each element is the probability of a one, or `p` is.",
     cauchy_="Filled with numbers drawn from a Cauchy distribution.",
     exponential_="Filled with numbers drawn from an exponential distribution of rate `lambd`.",
     geometric_="Filled with the numbers of trials up to a first success of probability `p`.",

@@ -469,7 +469,8 @@ def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
         backend.check_room((points,), d.numpy)
         return _from_host(shape(np.arange(points) / (points - 1), *parameters)[:length], d, backend)
 
-    make.__doc__ = f"The {name.replace('_', ' ')}."
+    called = name.removesuffix("_window").capitalize()
+    make.__doc__ = f"The {called} window over `window_length` points; its first point would follow if it is `periodic`."
 
 
 def _cosines(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:

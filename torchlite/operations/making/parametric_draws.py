@@ -196,6 +196,7 @@ public[_each_normal] = public[_sized_normal] = aten["normal"] = normal
 
 
 describe(
+    bernoulli="Ones and zeros by chance: each element is the probability of a one, or `p` is.",
     binomial="Numbers of successes by chance, for so many trials (`count`) of probability `prob`.",
     poisson="Numbers drawn from Poisson distributions of these rates.",
 )

@@ -286,11 +286,11 @@ publish(sinc, inplace=True)
 
 
 describe(
-    acos="The arcus cosine of each element, in radians.",
+    acos="The inverse cosine of each element, in radians.",
     acosh="The inverse hyperbolic cosine of each element.",
-    asin="The arcus sine of each element, in radians.",
+    asin="The inverse sine of each element, in radians.",
     asinh="The inverse hyperbolic sine of each element.",
-    atan="The arcus tangent of each element, in radians.",
+    atan="The inverse tangent of each element, in radians.",
     atan2="The angle of the point `(other, input)` in the plane, in radians from -pi to pi.",
     atanh="The inverse hyperbolic tangent of each element.",
     ceil="The smallest whole number that is not less than each element.",

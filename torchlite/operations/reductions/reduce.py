@@ -51,7 +51,7 @@ publish_total(sum_all, sum_dim)
 
 @published("sum_to_size(Tensor self, int[] size)", function=False)
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
-    """This tensor summed down to `size`, to which it could be broadcast from."""
+    """This tensor summed down to `size`, from which it could be broadcast."""
     shape = input.array.shape
     lead = len(shape) - len(size)
     if lead < 0 or any(want not in (have, 1) for want, have in zip(size, shape[lead:], strict=True)):

@@ -357,4 +357,5 @@ describe(
     cumulative_trapezoid="The integral up to each point along a dimension, by trapezoids.",
     logcumsumexp="The logarithm of the sum of exponentials so far along a dimension.",
     trapezoid="The integral along a dimension, by trapezoids.",
+    trapz="The integral along a dimension, by trapezoids, as `trapezoid`.",
 )

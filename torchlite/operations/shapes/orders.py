@@ -103,6 +103,12 @@ publish(t)
 
 
 describe(
+    moveaxis="A view with dimensions, or one, moved to other places, as `movedim`.",
+    movedim="""A view with dimensions, or one, moved to other places; the others keep their order.
+
+    >>> torch.ones(2, 3, 4).movedim(0, -1).shape
+    torch.Size([3, 4, 2])
+    """,
     permute="A view with the dimensions in another order.",
     swapaxes="A view with two dimensions exchanged, as `transpose`.",
     swapdims="A view with two dimensions exchanged, as `transpose`.",

@@ -204,17 +204,18 @@ def _offer(name: str, parameters: str, f: Callable[..., Tensor]) -> None:
             raise RuntimeError(f"{called} expects a {made} output tensor, but got {out.dtype.legacy}")
         return into(out, f, values, full_name)
 
-    f.__doc__ = f.__doc__ or _DOCS.get(name.rstrip("2n"))
+    along = {"2": "along the last two dimensions, or `dim`", "n": "along all dimensions, or `dim`"}
+    f.__doc__ = f"{_DOCS[name.rstrip('2n')]}, {along.get(name[-1], 'along one dimension')}."
     fft[name] = publish_python(f"fft_{name}(Tensor self, {parameters})", f, False, False, into_kind)
 
 
 _DOCS = {
-    "fft": "The discrete Fourier transform.",
-    "ifft": "The inverse of the discrete Fourier transform.",
-    "rfft": "The first half of the spectrum of real numbers.",
-    "irfft": "The real numbers whose spectrum has this first half.",
-    "hfft": "The real spectrum of numbers of which this is the first half, and the second mirrors it, conjugated.",
-    "ihfft": "The first half of the numbers that have this real spectrum.",
+    "fft": "The discrete Fourier transform",
+    "ifft": "The inverse of the discrete Fourier transform",
+    "rfft": "The first half of the spectrum of real numbers",
+    "irfft": "The real numbers whose spectrum has this first half",
+    "hfft": "The real spectrum of numbers of which this is the first half, and the second mirrors it, conjugated",
+    "ihfft": "The first half of the numbers that have this real spectrum",
 }
 
 # ---- transforms along one dimension
