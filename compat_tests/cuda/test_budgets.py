@@ -19,10 +19,6 @@ def randn(*shape):
     return torch.randn(*shape, device="cuda", requires_grad=True)
 
 
-def halves(*shape):
-    return randn(*shape).detach().bfloat16().requires_grad_()
-
-
 def classes(*shape, below=16):
     return torch.randint(0, below, shape, device="cuda")
 
@@ -42,6 +38,13 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "add": Budget(lambda a, b: a + b, lambda: (randn(8, 16), randn(8, 16)), 1, 3),
+    "mul": Budget(lambda a, b: a * b, lambda: (randn(8, 16), randn(8, 16)), 1, 3),
+    "mul by a number": Budget(lambda x: x * 2.5, lambda: (randn(8, 16),), 1, 2),
+    "add a bias": Budget(lambda a, b: a + b, lambda: (randn(8, 16), randn(16)), 1, 4),
+    "sum": Budget(lambda x: x.sum(0), lambda: (randn(8, 16),), 1, 2),
+    "mean": Budget(lambda x: x.mean(1), lambda: (randn(8, 16),), 1, 2),
+    "where": Budget(lambda a, b: torch.where(a > 0, a, b), lambda: (randn(8, 16), randn(8, 16)), 2, 4),
+    "exp": Budget(torch.exp, lambda: (randn(8, 16),), 1, 2),
     "relu": Budget(F.relu, lambda: (randn(8, 16),), 1, 2),
     "sigmoid": Budget(torch.sigmoid, lambda: (randn(8, 16),), 1, 2),
     "tanh": Budget(torch.tanh, lambda: (randn(8, 16),), 1, 2),
@@ -61,11 +64,10 @@ BUDGETS = {
     ),
     "cross_entropy": Budget(F.cross_entropy, lambda: (randn(8, 16), classes(8)), 2, 4),
     "mse_loss": Budget(F.mse_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 4, 8),
-    "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 3, 6),
+    "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 2, 5),
     "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 3),
-    "linear of halves": Budget(F.linear, lambda: (halves(8, 16), halves(12, 16), halves(12)), 3, 8),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
-    "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 2, 3),
+    "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
     ),
@@ -92,18 +94,12 @@ BUDGETS = {
     "index_add": Budget(
         lambda x, y, i: x.index_add(1, i, y), lambda: (randn(8, 16), randn(8, 5), classes(5)), 2, 4
     ),
-    "gelu of halves": Budget(F.gelu, lambda: (halves(8, 16),), 1, 2),
-    "layer_norm of halves": Budget(
-        lambda x, w, b: F.layer_norm(x, (16,), w, b), lambda: (halves(8, 16), halves(16), halves(16)), 1, 3
-    ),
-    "attention of halves": Budget(
-        F.scaled_dot_product_attention, lambda: (halves(2, 2, 6, 8), halves(2, 2, 6, 8), halves(2, 2, 6, 8)), 1, 4
-    ),
-    "matmul of halves": Budget(torch.matmul, lambda: (halves(2, 8, 16), halves(2, 16, 3)), 1, 3),
-    "conv2d of halves": Budget(
-        lambda x, w: F.conv2d(x, w, padding=1), lambda: (halves(2, 3, 8, 8), halves(4, 3, 3, 3)), 2, 6
-    ),
-    "dropout of halves": Budget(lambda x: F.dropout(x, 0.5), lambda: (halves(8, 16),), 2, 3),
+}  # fmt: skip
+
+
+# What halves take where it is more: some sums are made in float32 beside them.
+IN_HALVES: dict[str, dict[str, int]] = {
+    "mse_loss": {"forward": 5, "both": 11}, "embedding": {"both": 4}, "index": {"both": 8},
 }  # fmt: skip
 
 
@@ -116,9 +112,13 @@ def told(call):
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_launches(name):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_launches(name, dtype):
+    """Halves are taken as they are, so they cost no more; where they do, the table says so."""
     budget = BUDGETS[name]
-    inputs = budget.on()
+    if dtype is not torch.float32:
+        budget = budget._replace(**IN_HALVES.get(name, {}))
+    inputs = [t.detach().to(dtype).requires_grad_(t.requires_grad) if t.requires_grad else t for t in budget.on()]
     g = torch.ones_like(budget.call(*inputs))
 
     def train():

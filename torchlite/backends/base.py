@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -64,7 +64,6 @@ class Backend:
     # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
     over_lists: ClassVar[Callable[..., None] | None] = None
     follow: ClassVar[Callable[..., Any] | None] = None  # runs a formula of arrays as one kernel
-    halves: ClassVar[Container[str]] = ()  # elementwise ops whose kernels take halves, and compute in float32
 
     def __init__(self, device_: device) -> None:
         self.device = device_
@@ -101,6 +100,10 @@ class Backend:
         if kernel is None:
             raise missing_kernel(op.name, self.device)
         return functools.partial(kernel, self if op.on_backend else self.xp)
+
+    def takes_halves(self, op: Op) -> bool:
+        """Whether this op's kernel takes halves as they are, where others are given them as float32."""
+        return False
 
     # Making and moving
 

@@ -18,7 +18,8 @@ from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import HALVES, KERNELS, Fused, asserts, either, follow, over_lists, products, xp
+from .cupy_kernels import HALVES, KERNELS, Fused, asserts, either, follow, instead_of, over_lists, products, xp
+from .cupy_kernels.sums import sum_of_halves
 from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
@@ -55,18 +56,26 @@ def _in_its_order(move: Callable[..., Any], array: Any) -> Any:
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
-    halves = HALVES
     over_lists, follow = staticmethod(over_lists), staticmethod(follow)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         general, own = super().kernel(op), KERNELS.get(op.name)
-        if own is not None:
-            return either(own, general)
-        composed = op.elementwise and not op.on_backend and not isinstance(op.kernel, str)
-        return Fused(op.name, general) if composed else general
+        widens = op.elementwise and op.halves != "own"
+        if widens or (op.elementwise and not op.on_backend and not isinstance(op.kernel, str)):
+            fused = Fused(op.name, general, widens)
+            named = isinstance(op.kernel, str)
+            general = instead_of(general, fused, len(op.operands), op.halves == "wide") if named else fused
+        return general if own is None else either(own, general)
+
+    def takes_halves(self, op: Op) -> bool:
+        return op.name in HALVES or (op.elementwise and op.halves != "own")
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> cupy.ndarray:
         return cupy.empty(shape, _held(dtype))
+
+    def sum(self, array: cupy.ndarray, axis: Any, keepdims: bool) -> cupy.ndarray:
+        made = sum_of_halves(array, axis, keepdims)
+        return super().sum(array, axis, keepdims) if made is NotImplemented else made
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> cupy.ndarray:
         return cupy.full(shape, value, _held(dtype))

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..kernels.cpu_random import MT19937Stream, checks
 from .cupy_kernels import asserts
+from .cupy_kernels.raw import SUMS
 
 _BLOCK = 4  # words, which the offset of a generator counts
 
@@ -58,7 +59,7 @@ def _kernel(name: str, parameters: str, body: str, result: str = "T y") -> Any:
     return cupy.ElementwiseKernel(
         f"uint64 seed, uint64 counter, uint64 graph, {parameters}", result,
         f"const torchlite_block made(seed, counter + i, graph); {body}", f"torchlite_{name}",
-        preamble=PHILOX + asserts.SOURCE,
+        preamble=PHILOX + SUMS + asserts.SOURCE,
     )  # fmt: skip
 
 
@@ -86,6 +87,11 @@ _each = _kernel(
     "const double wanted = double(float(p));"
     "if (!(wanted >= 0 && wanted <= 1)) wrong((long long*)found, 3, 0);"
     "y = T(float(made.unit(0, double()) < wanted))",
+)  # fmt: skip
+_dropout = _kernel(
+    "dropout", "S x, float64 keep",
+    "typedef torchlite_sum<S>::type T; mask = made.unit(0, double()) < keep; y = S(T(x) * T(mask) * T(1 / keep))",
+    "S y, bool mask",
 )  # fmt: skip
 _begin_at = cupy.ElementwiseKernel(
     "uint64 seed, uint64 counter", "uint64 state", "state = i ? counter : seed", "torchlite_begin_at"
@@ -226,6 +232,14 @@ class PhiloxStream:
             checks.implemented("bernoulli_tensor_cuda_self_", dtype, checks.KERNEL_TYPES)
             checks.implemented("bernoulli_tensor_cuda_p_", p.dtype)
         return self._run(_each, p.size, dtype, p, int(asserts.places))
+
+    def dropout(self, x: Any, keep: float) -> tuple[Any, Any]:
+        """Numbers of which each is kept with this probability, and scaled, or 0; and which were kept."""
+        made, mask = cupy.empty_like(x), cupy.empty_like(x, bool)
+        order = sorted(range(x.ndim), key=lambda d: -made.strides[d])
+        with cupy.cuda.Device(self._device):
+            _dropout(*self._begin(x.size), x.transpose(order), keep, made.transpose(order), mask.transpose(order))
+        return made, mask
 
     def _between(self, n: int, dtype: np.dtype, low: int, end: int) -> Any:
         return self._run(_integers, n, np.int64, (end - low) % 2**64, low).astype(dtype, copy=False)

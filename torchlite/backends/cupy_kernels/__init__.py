@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, channels, elementwise, embeddings, images, losses, places, recurrent, rows
+from . import attention, channels, elementwise, embeddings, images, losses, places, products, recurrent, rows, sums
 from .formulas import over_lists
 from .functions import xp
-from .fusing import Fused, follow
+from .fusing import Fused, follow, instead_of
 
 KERNELS: dict[str, Callable[..., Any]] = {
     name: kernel
-    for table in (elementwise, rows, channels, losses, embeddings, images, attention, recurrent, places)
+    for table in (elementwise, rows, channels, losses, embeddings, images, attention, recurrent, places, products, sums)
     for name, kernel in table.KERNELS.items()
 }
-HALVES = frozenset(elementwise.KERNELS)  # elementwise ops whose kernels take them as they are
+HALVES = frozenset((*elementwise.KERNELS, *rows.KERNELS, *sums.KERNELS))  # ops whose kernels take them as they are
 
 
 def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,4 +32,4 @@ def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[...
     return kernel
 
 
-__all__ = ["HALVES", "KERNELS", "Fused", "either", "follow", "over_lists", "xp"]
+__all__ = ["HALVES", "KERNELS", "Fused", "either", "follow", "instead_of", "over_lists", "xp"]

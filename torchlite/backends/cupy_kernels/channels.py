@@ -6,7 +6,7 @@ from typing import Any
 
 import cupy
 
-from .raw import TYPES, Templates, rows_of_one_type
+from .raw import Templates, rows_of_one_type, summed
 from .rows import REDUCTIONS
 
 _SOURCE = (
@@ -16,17 +16,25 @@ _SOURCE = (
 #define EACH(at) for (long long i = threadIdx.x; i < n; i += blockDim.x) \
     for (long long at = (i / inner * gridDim.x + blockIdx.x) * inner + i % inner, once = 1; once; once = 0)
 
-template <typename T>
-__global__ void batch_norm(const T* x, const T* weight, const T* bias, T* running_mean, T* running_var, T* y, T* means,
-                           T* rstds, long long n, long long inner, double momentum, double eps) {
+// A number as it is stored.
+template <typename W, typename T> __device__ T stored(T x) {
+    W kept;
+    kept = x;
+    return kept;
+}
+
+// `W` is the type of what there is one of for each channel.
+template <typename S, typename W = S, typename T = SUM(S)>
+__global__ void batch_norm(const S* x, const W* weight, const W* bias, W* running_mean, W* running_var, S* y, W* means,
+                           W* rstds, long long n, long long inner, double momentum, double eps) {
     const int channel = blockIdx.x;
     T sum = 0, squares = 0;
     EACH(at) sum += x[at];
-    const T mean = over_block<T, add<T>>(sum, 0) / n;
-    EACH(at) squares += (x[at] - mean) * (x[at] - mean);
+    const T middle = over_block<T, add<T>>(sum, 0) / n;
+    EACH(at) squares += (x[at] - middle) * (x[at] - middle);
     squares = over_block<T, add<T>>(squares, 0);
-    const T rstd = T(1) / sqrt(squares / n + T(eps));
-    const T factor = weight ? rstd * weight[channel] : rstd, shift = bias ? bias[channel] : T(0);
+    const T mean = stored<W>(middle), rstd = stored<W>(T(1) / sqrt(squares / n + T(eps)));
+    const T factor = weight ? rstd * weight[channel] : rstd, shift = bias ? T(bias[channel]) : T(0);
     EACH(at) y[at] = (x[at] - mean) * factor + shift;
     if (threadIdx.x) return;
     means[channel] = mean;
@@ -35,9 +43,9 @@ __global__ void batch_norm(const T* x, const T* weight, const T* bias, T* runnin
     if (running_var) running_var[channel] = running_var[channel] * T(1 - momentum) + squares / (n - 1) * T(momentum);
 }
 
-template <typename T>
-__global__ void batch_norm_backward(const T* g, const T* x, const T* weight, const T* means, const T* rstds, T* to_x,
-                                    T* to_weight, T* to_bias, long long n, long long inner) {
+template <typename S, typename W = S, typename T = SUM(S)>
+__global__ void batch_norm_backward(const S* g, const S* x, const W* weight, const W* means, const W* rstds, S* to_x,
+                                    W* to_weight, W* to_bias, long long n, long long inner) {
     const int channel = blockIdx.x;
     const T mean = means[channel], rstd = rstds[channel];
     T total = 0, along = 0;
@@ -57,20 +65,23 @@ __global__ void batch_norm_backward(const T* g, const T* x, const T* weight, con
 }
 """
 )
-_kernels = Templates(_SOURCE, (("batch_norm", ""), ("batch_norm_backward", "")))
+_FLOATS = ", float"  # for each channel, where the rest is halves
+_NAMES = "batch_norm", "batch_norm_backward"
+_kernels = Templates(_SOURCE, [(name, more) for name in _NAMES for more in ("", _FLOATS)])
 _THREADS = (256,)
 
 
 def _batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    if not training or not rows_of_one_type(input, weight, bias, running_mean, running_var, types=TYPES):
+    kept = _kept(input, weight, bias, running_mean, running_var)
+    if not training or kept is None:
         return NotImplemented
     n, channels, inner = _sizes(input)
     made = cupy.empty_like(input)
-    mean, rstd = cupy.empty((2, channels), input.dtype)
+    mean, rstd = cupy.empty((2, channels), kept)
     given = input, weight, bias, running_mean, running_var, made, mean, rstd, n, inner, float(momentum), float(eps)
-    _kernels.launch("batch_norm", input.dtype, channels, _THREADS, given)
+    _kernels.launch("batch_norm", input.dtype, channels, _THREADS, given, _more(input, kept))
     return made, mean, rstd
 
 
@@ -78,14 +89,27 @@ def _batch_norm_backward(
     g: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any, train: bool, eps: float,
     mask: Any,
 ) -> Any:  # fmt: skip
-    if not train or not rows_of_one_type(input, weight, mean, rstd, types=TYPES) or g.dtype != input.dtype:
+    kept = _kept(input, weight, mean, rstd)
+    if not train or kept is None or g.dtype != input.dtype:
         return NotImplemented
     n, channels, inner = _sizes(input)
     to_x = cupy.empty_like(input) if mask[0] else None
-    to_weight, to_bias = (cupy.empty(channels, input.dtype) if wanted else None for wanted in mask[1:3])
+    to_weight, to_bias = (cupy.empty(channels, kept) if wanted else None for wanted in mask[1:3])
     given = cupy.ascontiguousarray(g), input, weight, mean, rstd, to_x, to_weight, to_bias, n, inner
-    _kernels.launch("batch_norm_backward", input.dtype, channels, _THREADS, given)
+    _kernels.launch("batch_norm_backward", input.dtype, channels, _THREADS, given, _more(input, kept))
     return to_x, to_weight, to_bias
+
+
+def _kept(input: Any, *of_channels: Any) -> Any:
+    """The type of what there is one of for each channel: that of the input, or float32; None for any other."""
+    given = [a for a in of_channels if a is not None]
+    dtype = given[0].dtype if given else input.dtype
+    known = dtype in (input.dtype, summed(input.dtype)) and rows_of_one_type(input)
+    return dtype if known and all([a.dtype == dtype and a.flags.c_contiguous for a in given]) else None
+
+
+def _more(input: Any, kept: Any) -> str:
+    return "" if kept == input.dtype else _FLOATS
 
 
 def _sizes(input: Any) -> tuple[int, int, int]:

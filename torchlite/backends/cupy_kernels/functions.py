@@ -119,6 +119,13 @@ def _isin(elements: Any, tests: Any, *options: Any, **named: Any) -> Any:
     return cupy.isin(*wide, *options, **named)
 
 
+def _where(condition: Any, *choices: Any) -> Any:
+    dtype = getattr(choices[0], "dtype", None) if choices else None
+    if dtype is None or dtype.kind != "V" or getattr(choices[1], "dtype", None) != dtype:
+        return cupy.where(condition, *choices)
+    return cupy.where(condition, *[a.view(np.uint16) for a in choices]).view(dtype)
+
+
 xp = Namespace(
     divide=_for_kinds("c", _quotient, cupy.divide),
     true_divide=_for_kinds("c", _quotient, cupy.true_divide),
@@ -131,6 +138,7 @@ xp = Namespace(
     triu=_on_bits(cupy.triu),
     eye=_eye,
     isin=_isin,
+    where=_where,
     accumulate=places.accumulate,
     check_range=places.check_range,
     combine=places.combine,

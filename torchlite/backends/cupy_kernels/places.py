@@ -39,6 +39,25 @@ template <template <typename> class How, typename T> __device__ void write(T* at
     while (!replace(at, old, How<T>::of(old, value))) {}
 }
 
+__device__ void add_at(float* at, float value) { atomicAdd(at, value); }
+__device__ void add_at(double* at, double value) { atomicAdd(at, value); }
+// Halves are written in words of two, of which the other stays.
+template <typename S> __device__ void add_at(S* at, S value) {
+    unsigned int* word = (unsigned int*)((size_t)at & ~(size_t)3);
+    const int shift = (size_t)at & 2 ? 16 : 0;
+    unsigned int seen = *word, before;
+    do {
+        before = seen;
+        const unsigned short bits = before >> shift;
+        S sum;
+        memcpy(&sum, &bits, 2);
+        sum = float(sum) + float(value);
+        unsigned short made;
+        memcpy(&made, &sum, 2);
+        seen = atomicCAS(word, before, (before & ~(0xffffu << shift)) | (unsigned int)made << shift);
+    } while (seen != before);
+}
+
 // Where a value goes; -1 for an index that another kernel has found out of range.
 __device__ long long target_of(const long long* index, long long at, long long row, long long rows) {
     const long long named = index[at / row];
@@ -106,13 +125,13 @@ template <typename S>
 __global__ void add_to(S* x, const long long* index, const S* values, long long total, const Places places,
                        long long* found) {
     EACH_PLACE(at, value)
-    atomicAdd(&x[at], values[value]);
+    add_at(&x[at], values[value]);
 }
 """
 )
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
-_kernels = Templates(_SOURCE, (("add", ""), ("add_to", ""), *[("combine", how) for how in _HOW.values()]))
-_moving = Templates(_SOURCE, (("pick", ""), ("put", "")))  # which halves are fit for, too
+_kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]))
+_named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", "")))  # which halves are fit for, too
 _THREADS, _MOST_DIMS = 256, 8
 _STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]
 _PLACES = np.dtype([("dims", np.int64), *_STEPS, ("step", np.int64), ("rows", np.int64), ("low", np.int64)])
@@ -156,9 +175,8 @@ def _walk(
     low: int = 0,
 ) -> Any:  # fmt: skip
     """Launch a kernel over all that is named, of a shape in which indices begin at `dim`; gives what goes with `x`."""
-    kernels, types = (_kernels, TYPES) if name == "add_to" else (_moving, STORED)
     n = len(shape)
-    if x.dtype not in types or other.dtype != x.dtype or index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
+    if x.dtype not in STORED or other.dtype != x.dtype or index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
         return NotImplemented
     steps = _steps(x)
     mine = (*steps[:dim], *[0] * (n - x.ndim + 1), *steps[dim + 1 :])
@@ -169,7 +187,7 @@ def _walk(
     total = math.prod(shape)
     if total:
         given = x, index, other, total, places, asserts.places
-        kernels.launch(name, x.dtype, -(-total // _THREADS), (_THREADS,), given)
+        _named.launch(name, x.dtype, -(-total // _THREADS), (_THREADS,), given)
     return other
 
 
@@ -220,6 +238,12 @@ def index_add(x: Any, dim: int, index: Any, values: Any, alpha: Any) -> Any:
 
 def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
     """Add values to those that one tensor of indices names along a dimension."""
+    if target.dtype in STORED and target.dtype not in TYPES:  # whose sums are rounded once
+        wide = target.astype(np.float32)
+        if accumulate(wide, places, values.astype(np.float32)) is NotImplemented:
+            return NotImplemented
+        target[...] = wide
+        return target
     picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
     dim, index = picked[0], places[picked[0]]
     after = target.ndim - dim - 1

@@ -132,6 +132,26 @@ def unrounded(a: Any, b: Any) -> Any:
     return _multiplied(a, b, np.float32) if a.dtype.char in _HALVES else NotImplemented
 
 
+def _rows(array: Any) -> Any:
+    return array.reshape((-1, array.shape[-1]))
+
+
+def _linear(input: Any, weight: Any) -> Any:
+    """`input @ weight.T` of halves, which are rounded once."""
+    if input.dtype.char not in _HALVES or not input.size:
+        return NotImplemented
+    return product(_rows(input), weight.T).reshape((*input.shape[:-1], len(weight)))
+
+
+def _linear_with_bias(bias: Any, input: Any, weight: Any) -> Any:
+    """The same plus a bias, before they are rounded."""
+    if input.dtype.char not in _HALVES or not input.size:
+        return NotImplemented
+    made = cupy.empty((*input.shape[:-1], len(weight)), input.dtype)
+    cupy.add(unrounded(_rows(input), weight.T), bias, _rows(made), casting="unsafe")
+    return made
+
+
 def _batch(matrices: Any, shape: tuple[int, ...]) -> Any:
     """Matrices as one batch of as many as that shape has, or as one for all."""
     if matrices.ndim == 2:
@@ -152,3 +172,6 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
 def dot(a: Any, b: Any) -> Any:
     """The same, for vectors and matrices."""
     return matmul(a, b) if a.ndim in (1, 2) and b.ndim in (1, 2) else cupy.dot(a, b)
+
+
+KERNELS = {"_linear": _linear, "_linear.bias": _linear_with_bias}

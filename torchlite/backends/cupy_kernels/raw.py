@@ -44,6 +44,13 @@ STORED(stored_bfloat16, __nv_bfloat16, __bfloat162float, __float2bfloat16)
 """
 
 
+# The same for elementwise kernels.
+SUMS = """
+template <typename S> struct torchlite_sum { typedef float type; };
+template <> struct torchlite_sum<double> { typedef double type; };
+"""
+
+
 class Templates:
     """CUDA C++ with kernels that are templates over the type of numbers, and then over what is given as `more`."""
 

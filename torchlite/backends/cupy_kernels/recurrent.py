@@ -6,30 +6,37 @@ the gates' activations, the states that came out, and LSTM's cells, or what GRU'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
-import numpy as np
 
 from .products import product
-from .raw import TYPES
+from .raw import STORED, SUMS
+from .sums import total
 
-_PREAMBLE = "template <typename T> __device__ T torchlite_sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }"
-# What a gate got from the input and from the state, with its biases. A thread does one element of the state.
+_PREAMBLE = SUMS + "template <typename T> __device__ T torchlite_sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }"
+# What a gate got from the input and from the state, with its biases. A thread does one element of the state; numbers
+# are stored as `S`, and computed with as `T`.
 _GATE = """
+typedef torchlite_sum<S>::type T;
+const T h = h_, c = c_;
+T y, more;
 const ptrdiff_t row = i / size * {gates} * size + i % size;
 #define GATE(k) gates[row + k * size]
-#define BIAS(k) (biased ? b_ih[i % size + k * size] : T(0))
-#define OWN_BIAS(k) (biased ? b_hh[i % size + k * size] : T(0))
-#define GIVEN(k) (GATE(k) + BIAS(k))
-#define OWN(k) (recurrent[row + k * size] + OWN_BIAS(k))
+#define BIAS(k) (biased ? T(b_ih[i % size + k * size]) : T(0))
+#define OWN_BIAS(k) (biased ? T(b_hh[i % size + k * size]) : T(0))
+#define GIVEN(k) (T(GATE(k)) + BIAS(k))
+#define OWN(k) (T(recurrent[row + k * size]) + OWN_BIAS(k))
 """
 _GRADIENT = """
+typedef torchlite_sum<S>::type T;
+const T h = h_, c = c_, y = y_, more = more_;
+T carried = carried_;
 const ptrdiff_t row = i / size * {gates} * size + i % size;
 #define GATE(k) gates[row + k * size]
 #define MADE(k) made[row + k * size]
-const T to_here = g + back;
+const T to_here = T(g) + T(back);
 """
 
 
@@ -39,18 +46,20 @@ class _Cell:
     def __init__(self, name: str, gates: int, step: str, back: str) -> None:
         self.gates = gates
         self.step = cupy.ElementwiseKernel(
-            "raw T recurrent, raw T b_ih, raw T b_hh, T h, T c, int64 size, bool biased",
-            "T y, T more, raw T gates", _GATE.format(gates=gates) + step, f"torchlite_{name}", preamble=_PREAMBLE,
+            "raw S recurrent, raw S b_ih, raw S b_hh, S h_, S c_, int64 size, bool biased",
+            "S y_, S more_, raw S gates",
+            _GATE.format(gates=gates) + step + "y_ = S(y); more_ = S(more);", f"torchlite_{name}", preamble=_PREAMBLE,
         )  # fmt: skip
         self.back = cupy.ElementwiseKernel(
-            "T g, T back, raw T gates, T h, T c, T y, T more, int64 size",
-            "T carried, raw T made, raw T own", _GRADIENT.format(gates=gates) + back, f"torchlite_{name}_backward",
+            "S g, S back, raw S gates, S h_, S c_, S y_, S more_, int64 size", "S carried_, raw S made, raw S own",
+            _GRADIENT.format(gates=gates) + back + "carried_ = S(carried);", f"torchlite_{name}_backward",
+            preamble=_PREAMBLE,
         )  # fmt: skip
 
 
 def _elman(name: str, f: str, slope: str) -> _Cell:
     return _Cell(
-        name, 1, f"const T x = GIVEN(0) + OWN(0); y = {f};",
+        name, 1, f"const T x = GIVEN(0) + OWN(0); y = {f}; more = y;",
         f"MADE(0) = {slope};",
     )  # fmt: skip
 
@@ -103,7 +112,7 @@ _CELLS = {
 
 def _known(array: Any, w_hr: Any, sizes: Any) -> bool:
     """Whether all of a batch are there all the time, without a projection."""
-    return w_hr is None and array.dtype in TYPES and array.size > 0 and len(set(sizes or (0,))) == 1
+    return w_hr is None and array.dtype in STORED and array.size > 0 and len(set(sizes or (0,))) == 1
 
 
 def _matrix(array: Any) -> Any:
@@ -163,21 +172,8 @@ def _recurrent_backward(
         (back + carried if mode == "GRU" else back) if needs[1] else None,
         carried if needs[2] else None,
         product(rows.T, _matrix(cupy.ascontiguousarray(input))) if needs[3] else None,
-        to_hh, rows.sum(0) if needs[5] else None, rows_of_state.sum(0) if needs[6] else None, None,
+        to_hh, total(rows, 0) if needs[5] else None, total(rows_of_state, 0) if needs[6] else None, None,
     )  # fmt: skip
 
 
-def _in_float32(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel, and for halves one that computes in float32."""
-
-    def call(*values: Any) -> Any:
-        d = next(v.dtype for v in values if v.__class__ is cupy.ndarray)
-        if d.char not in "eE":
-            return kernel(*values)
-        wide = kernel(*[v.astype(np.float32) if v.__class__ is cupy.ndarray else v for v in values])
-        return wide if wide is NotImplemented else tuple([a if a is None else a.astype(d) for a in wide])
-
-    return call
-
-
-KERNELS = {"_recurrent": _in_float32(_recurrent), "_recurrent_backward": _in_float32(_recurrent_backward)}
+KERNELS = {"_recurrent": _recurrent, "_recurrent_backward": _recurrent_backward}

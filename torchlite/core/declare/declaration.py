@@ -94,6 +94,7 @@ class Declaration(metaclass=_Declared):
     repeats: bool = False  # whether the in-place form may write to the same memory several times
     exclusive: bool = False  # whether its operands may not even be the very memory it writes to
     of_arrays: bool = True  # whether the kernel gets arrays, so that it is one for backends to run
+    halves: str = "own"  # how an elementwise op computes float16 and bfloat16, see `Elementwise`
     on_backend: bool = False  # whether the kernel's first argument is the backend, not its array namespace
     reinterprets: bool = False  # whether the result's memory stands for other values than the operand's does
     still: bool = False  # whether a view does not move with what it shows

@@ -17,7 +17,7 @@ from ..machine.tensor import Tensor
 from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import State, local
-from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides
+from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides
 from .op import Op
 from .op_node import OpNode
 
@@ -168,21 +168,21 @@ class Elementwise(Op):
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         if self.scalars:
-            values = self.fit_scalars(values, self.compute_dtype(values), backend)
+            values = self.fit_scalars(values, self.compute_dtype(values))
         known = self.prepare_alike(values, backend)
         if known is not None:
             return known
         common = self.compute_dtype(values)
         return local.state.quiet(self.convert, values, common, backend), result_dtype(self.result, common)
 
-    def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
+    def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
         """The values, with numbers that the dtype of the computation has room for, or an error."""
-        d = self.wide.get(common, common)
+        d, host = self.wide.get(common, common), get_backend()
         fitting = list(values)
         for i in self.scalars:
             value = values[i]
             if value is not None and value.__class__ is not bool:
-                fitting_array(value, d, backend)
+                fitting_array(value, d, host)
                 if value.__class__ is complex and not d.is_complex:
                     fitting[i] = value.real
         return fitting
@@ -213,17 +213,26 @@ class Elementwise(Op):
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
         arguments = [array_of(value) for value in values] if self.apart else list(values)
         wide = self.wide.get(common)
-        if wide is not None and self.name in backend.halves:
-            wide = None
+        kept = wide is not None and common in dt.HALVES and backend.takes_halves(self)
         for i in self.promoted:
             value = values[i]
-            if wide is not None and self.halves == "mixed":
+            if kept:
+                arguments[i] = self.kept(value, common, backend)
+            elif wide is not None and self.halves == "mixed":
                 arguments[i] = converted(value, wide, backend)
             else:
                 array = arguments[i] = converted(value, common, backend)
                 if wide is not None and array is not None:
                     arguments[i] = backend.cast(array, wide.numpy)
         return arguments
+
+    def kept(self, value: Any, common: dt.dtype, backend: Backend) -> Any:
+        """An operand for a kernel that takes halves as they are: numbers are Python's."""
+        rounded = self.halves != "mixed"
+        if value.__class__ in (float, int, bool):
+            return float(scalar_array(value, common, get_backend())) if rounded else float(value)
+        is_number = isinstance(value, TensorBase) and not value.array.ndim
+        return converted(value, common if rounded or not is_number else dt.WIDE[common], backend)
 
     def run(self, state: State, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         try:
@@ -394,7 +403,7 @@ class Scaled(Binary):
     def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
         return (self.quick, values[:2]) if values[2].__class__ is int and values[2] == 1 else super().as_step(values)
 
-    def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
+    def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
         alpha = values[2]
         if isinstance(alpha, bool) and common is not dt.bool_:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -403,7 +412,7 @@ class Scaled(Binary):
         if isinstance(alpha, complex) and not common.is_complex:
             errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-        return super().fit_scalars(values, common, backend)
+        return super().fit_scalars(values, common)
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         (*operands, _), out_dtype = super().prepare(values, backend)

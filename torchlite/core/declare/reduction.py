@@ -86,7 +86,7 @@ class Along(Op):
             d = asked
         elif d.category < dt.FLOAT and self.integers != "keep":
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
-        compute = dt.WIDE.get(d, d)
+        compute = d if d in dt.HALVES and backend.takes_halves(self) else dt.WIDE.get(d, d)
         array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
         arguments = [array, *place, *[array_of(values[i]) for i in self.rest]]
         if not ndim and arguments[1] is not None:

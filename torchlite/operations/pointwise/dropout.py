@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from ...core.declare import Elementwise, describe, publish_python, published
+from ...core.declare import Elementwise, Op, describe, publish_python, published
 from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
-from ...core.values import cannot_cast, dt, strided
+from ...core.values import Array, Backend, cannot_cast, dt, strided
 from ...core.values.errors import missing_kernel_of
-from ..making.draws import bernoulli_number
+from ..making.draws import bernoulli_number, stream_of
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
 
@@ -82,6 +83,29 @@ _masked: Elementwise = Elementwise(
 )  # fmt: skip
 
 
+def _drop(backend: Backend, x: Array, keep: float, generator: Any) -> Any:
+    """The numbers that are kept, scaled, and which they are, where the device draws."""
+    stream: Any = stream_of(generator, backend)
+    if stream.on_host:
+        raise missing_kernel_of("_fused_dropout", backend)
+    return stream.dropout(x, keep)
+
+
+_drawn: Op = Op(
+    "_fused_dropout(Tensor self, float p, Generator? generator=None) -> (Tensor result0, Tensor result1)",
+    _drop,
+    {"self": lambda g, result1, p: _masked.apply(g, result1, 1 / p)},
+    node="NativeDropoutBackward0", on_backend=True, by_form=False, differentiable=1,
+)  # fmt: skip
+
+
+def _draws_itself(input: Tensor) -> bool:
+    """Whether the device makes the numbers where they are wanted."""
+    backend = input.backend.home
+    fits = input.is_cuda and input.dtype in dt.FLOATS and not local.state.levels
+    return fits and not stream_of(None, backend).on_host
+
+
 @published(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor result0, Tensor result1)", method=False,
     by_form=False,
@@ -91,6 +115,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if train is False or not input.numel():
         mask = input.new_ones(input.shape, dtype=dt.bool_)
         return _masked.apply(input, mask, 1.0), mask
+    if p < 1 and _draws_itself(input):
+        return _drawn.apply(input, 1 - p, None)
     mask = _kept(input, 1 - p, dt.bool_)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
 

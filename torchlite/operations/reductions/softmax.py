@@ -39,9 +39,10 @@ def _log_softmax(xp: Namespace, array: Array, axis: int) -> Any:
 
 
 def _both_wide(op: Op, values: Any, backend: Backend) -> Any:
-    """Halves are computed in float32."""
+    """Halves are computed in float32, which some kernels do by themselves."""
     g, output, dim, d = values
-    compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
+    wide = output.dtype in dt.HALVES and (d is not output.dtype or not backend.takes_halves(op))
+    compute = dt.float32 if wide else output.dtype
     arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
     axis = wrap_dim(dim, arrays[0].ndim)
     return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
