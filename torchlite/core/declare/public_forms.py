@@ -183,7 +183,8 @@ class PublicForms(InPlace):
         twin = copy.copy(self)
         in_place = self.signature.called(name + "_")
         vars(twin).update(signature=self.signature.called(name), signature_in_place=in_place)
-        vars(twin).update({way: getattr(self, way) for way in ("apply", "apply_in_place", "comes_to", "given_out")})
+        ways = "apply", "apply_in_place", "as_step", "comes_to", "given_out"
+        vars(twin).update({way: getattr(self, way) for way in ways})
         return twin
 
     def told(self, call: Callable[..., Any], method: bool, suffix: str = "") -> Callable[..., Any]:
