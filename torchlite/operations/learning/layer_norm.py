@@ -336,7 +336,7 @@ def layer_norm(
 
 def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: Any) -> None:
     check_layer(input, normalized_shape, weight, None, "*")
-    if input.dtype.category < dt.FLOAT:
+    if input.dtype.category < dt.FLOAT or input.dtype is dt.complex32:
         raise not_implemented_for("rms_norm", input.dtype)
 
 

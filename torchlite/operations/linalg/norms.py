@@ -34,7 +34,7 @@ def _check_matrix_norm(A: Tensor, ord: Any, dim: Any, dtype: Any) -> tuple[int, 
     rows, columns = wrap_dim(dim[0], A.dim()), wrap_dim(dim[1], A.dim())
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
-    if A.dtype in dt.HALVES and ord in (2, -2, "nuc"):
+    if A.dtype in dt.WIDE and ord in (2, -2, "nuc"):
         check_inexact(name, A)
     if dtype is not None:
         check_norm_dtype(name, A, dtype)

@@ -62,7 +62,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
 @offered("linalg_vander(Tensor x, *, int? N=None)")
 def vander(x: Tensor, N: int | None) -> Tensor:
     """The powers, from the zeroth on, of each element."""
-    if x.dtype.category == dt.BOOL or x.dtype in dt.HALVES:
+    if x.dtype.category == dt.BOOL or x.dtype in dt.WIDE:
         raise RuntimeError(
             f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.legacy}"
         )

@@ -78,15 +78,17 @@ roll: LaidOp = LaidOp(
 publish(roll)
 
 
-def _rot90(backend: Backend, array: Array, k: int, dims: Ints) -> Any:
-    ndim = array.ndim
+def _check_rot90(self: Tensor, k: int, dims: Ints) -> None:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    first, second = [wrap_dim(d, ndim) for d in dims]
-    if first == second:
+    if self.dim() < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.dim()}")
+    if wrap_dim(dims[0], self.dim()) == wrap_dim(dims[1], self.dim()):
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+
+
+def _rot90(backend: Backend, array: Array, k: int, dims: Ints) -> Any:
+    first, second = [wrap_dim(d, array.ndim) for d in dims]
     k %= 4
     if not k:
         return array.copy("C")
@@ -100,6 +102,7 @@ rot90: LaidOp = LaidOp(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
     _rot90,
     {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
+    check=_check_rot90,
     linear=True,
     batch=LEADING,
 )

@@ -13,8 +13,8 @@ from ...core.values import dt
 _TAKE_HALF_COMPLEX = """
     abs add add.Scalar addcmul all all.dim all.dims any any.dim any.dims complex conj_physical conj_physical.in_place
     count_nonzero count_nonzero.dim_IntList eq fill.Scalar fill.Tensor isclose isfinite isinf isnan isreal
-    linalg_vector_norm masked_fill.Scalar masked_fill.Tensor mul mul.Scalar ne neg normal rsub sgn std.correction
-    std_mean.correction sub uniform var.correction var_mean.correction where
+    linalg_vector_norm masked_fill.Scalar masked_fill.Tensor mul mul.Scalar ne neg norm.ScalarOpt_dim normal rsub sgn
+    std.correction std_mean.correction sub uniform var.correction var_mean.correction where
 """
 # The ops along dimensions, and of those named below, that take types of 8 bits: all elementwise ones say it themselves.
 _TAKE_EIGHT_BITS = "all all.dim all.dims any any.dim any.dims count_nonzero.dim_IntList"
@@ -34,11 +34,12 @@ _ENDINGS = {
 _OTHERWISE = {
     "addmm_impl_cpu_": "mm addmm addbmm _linear _linear.bias",
     "addmv_impl_cpu": "mv addmv",
-    "bmm": "_trilinear _scaled_dot_product_attention",
+    "bmm": "_trilinear linalg_matrix_exp _scaled_dot_product_attention",
     "channel_shuffle": "native_channel_shuffle",
     "cholesky_inverse_out_cpu": "_cholesky_inverse",
     "cholesky_solve_cpu": "_cholesky_solve",
     "cross": "linalg_cross",
+    "flip_cpu": "rot90",
     "index_func_": "index_reduce",
     "exp_vml_cpu": "logsumexp",
     "isin_default_cpu": "isin isin.Scalar",
@@ -102,7 +103,7 @@ lacking[dt.complex32] = frozenset(_families.keys() | _others) - {*_TAKE_HALF_COM
 lacking[dt.float8_e8m0fnu] = frozenset(kernel_names) - {*_TAKE_EIGHT_BITS.split()}
 _signed = lacking[dt.float8_e8m0fnu] - {*_TAKE_SIGNED_EIGHT_BITS.split()}
 lacking.update(dict.fromkeys(dt.EIGHT_BITS - {dt.float8_e8m0fnu}, _signed))
-kernel_names |= {"bincount": "bincount_cpu", "masked_select": "masked_select", "rot90": "flip_cpu"}
+kernel_names |= {"bincount": "bincount_cpu", "masked_select": "masked_select"}
 kernel_names["nonzero_static"] = "nonzero_count_cpu"
 lacking.update(dict.fromkeys(dt.UNSIGNED, frozenset(_NOT_UNSIGNED.split())))
 # What moves no elements, or only rows of them, needs no kernel.
@@ -110,11 +111,12 @@ idle.update(dict.fromkeys(("gather", "scatter.src", "scatter.value"), lambda sel
 idle.update(dict.fromkeys(("put", "take"), lambda self, index, *_: not index.numel()))
 idle.update(dict.fromkeys(("cummax", "cummin", "cumprod", "cumsum", "mode"), lambda self, *_: not self.dim()))
 idle.update(dict.fromkeys(("channel_shuffle", "pixel_shuffle"), lambda self, _: not self.numel()))
+idle["linalg_matrix_exp"] = lambda self: not self.numel()
 idle.update(dict.fromkeys(("_linear", "bmm", "mm", "mv"), lambda a, b: not a.numel() or not b.numel()))
 idle["_linear.bias"] = lambda a, b, _: not a.numel() or not b.numel()
 idle.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), lambda _, a, b, *more: not a.numel() or not b.numel()))
 idle["isin"] = lambda elements, test_elements, *_: not isinstance(test_elements, TensorBase)
-idle["rot90"] = lambda self, k, dims: k % 4 == 0
+idle["rot90"] = lambda self, k, dims: idle["flip"](self, ((), dims[1:], dims, dims[:1])[k % 4])
 idle["count_nonzero"] = lambda self, dim: dim is not None  # which is counted by the overload of several
 idle["flip"] = lambda self, dims: not any(self.shape[d] > 1 for d in dims if self.dim() - 1 in (d, d + self.dim()))
 computed_wide.update(("_linear", "_linear.bias", "addmm", "addmv", "baddbmm", "bmm", "mm", "mv"))
