@@ -468,3 +468,16 @@ def test_histories_are_refused_whatever_was_called_before(name):
         return [first, call(True), *[call(False) for _ in range(4)], call(True)]
 
     assert told(torchlite) == told(pytest.importorskip("torch"))
+
+
+def test_numbers_that_tensors_hold_are_read_in_each_call():
+    def told(lib):
+        x = lib.arange(6.0).reshape(2, 3)
+        sizes = [
+            [lib.repeat_interleave(x, lib.tensor([n]), 0).shape, lib.repeat_interleave(x, lib.tensor(n)).shape]
+            for n in (1, 1, 2, 2, 3)
+        ]
+        places = [lib.ones(3).to_sparse().index_select(0, lib.tensor(at)).to_dense() for at in ([0], [0], [1, 2], [1])]
+        return [[tuple(size) for size in pair] for pair in sizes], [place.tolist() for place in places]
+
+    assert told(torchlite) == told(pytest.importorskip("torch"))

@@ -22,7 +22,7 @@ import numpy as np
 from ..machine import Tensor, TensorBase
 from ..values.device import device
 from ..values.dtype import bool_, dtype
-from ..values.errors import too_long, warn_once
+from ..values.errors import miss, too_long, warn_once
 from ..values.layout import layout, memory_format
 from .misfits import Mismatch, TooLong, invalid_combination, misfit
 from .pytorchs_overloads import pytorchs_overloads
@@ -95,6 +95,7 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "backend") and not value.array.shape:
+        miss()
         return value.item()
     raise Mismatch
 
@@ -105,6 +106,7 @@ def _int(value: Any) -> int:
             raise Mismatch
         if getattr(value, "dtype", None) is bool_:
             raise Mismatch
+        miss()
         try:
             value = value.__index__()
         except TypeError:
@@ -115,7 +117,10 @@ def _int(value: Any) -> int:
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, (int, float, np.number)) or (hasattr(value, "backend") and not value.array.shape):
+    if isinstance(value, (int, float, np.number)):
+        return float(value)
+    if hasattr(value, "backend") and not value.array.shape:
+        miss()
         return float(value)
     raise Mismatch
 

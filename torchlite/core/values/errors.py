@@ -165,14 +165,19 @@ def unheard(f: Callable[[], Any]) -> Any:
 
 
 def missed() -> bool:
-    """Whether what `unheard` runs has warned so far."""
+    """Whether what `unheard` runs has warned so far, or read a number that a tensor holds."""
     return _ears.missed
+
+
+def miss() -> None:
+    """Tell `unheard` that what it runs is not the same in each call."""
+    _ears.missed = _ears.deaf
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """A warning at the line of the user's that led here."""
     if _ears.deaf:
-        _ears.missed = True
+        miss()
         return
     level = 2
     frame: FrameType | None = sys._getframe(1)
