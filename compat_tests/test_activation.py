@@ -21,6 +21,14 @@ def test_values_and_slopes_at_kinks(torch, tell):
 
 
 @same_story
+def test_relu_leaves_minus_zero(torch, tell):
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        for n in (1, 40):
+            x = torch.tensor([-0.0, 0.0, float("nan"), -1.0] * n, dtype=dtype)
+            tell(torch.relu(x), torch.relu(x).signbit()[:2], torch.relu_(x.clone()).signbit()[:2])
+
+
+@same_story
 def test_slopes_of_slopes(torch, tell):
     for name in NAMES:
         if name == "hardsigmoid":  # PyTorch has none

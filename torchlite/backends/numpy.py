@@ -30,6 +30,7 @@ np.empty(2**25 - 2**13, _FLAT)
 # Kernels of its own: for small arrays, the time is in what a call must set up.
 
 _ZEROS = {d.numpy: np.zeros((), d.numpy) for d in dt.DTYPES}
+_HALF = np.dtype(np.float16)
 _UNITS = {d.numpy: np.ones((), d.numpy) for d in dt.DTYPES}
 
 
@@ -42,7 +43,10 @@ _ONES = {d.numpy: _ones_of_each_length(d.numpy) for d in (dt.float32, dt.float64
 
 
 def relu(array: np.ndarray) -> np.ndarray:
-    return np.maximum(_ZEROS[array.dtype], array)  # in this order, since of equals it takes the second: -0 stays
+    dtype = array.dtype
+    if dtype is _HALF:  # of equal ones it takes the first, and of other types the second: -0 stays
+        return np.maximum(array, _ZEROS[dtype])
+    return np.maximum(_ZEROS[dtype], array)
 
 
 def sigmoid(array: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ _BODIES: dict[str, tuple[str, str]] = {
     "threshold_backward": ("T g, T x, float64 threshold", "y = x <= T(threshold) ? T(0) : g"),
     "leaky_relu": ("T x, float64 slope", "y = x > T(0) ? x : x * T(slope)"),
     "native_dropout": ("T x, bool mask, float64 scale", "y = x * T(mask) * T(scale)"),
+    "relu": ("T x", "y = x < T(0) ? T(0) : x"),
     "erf": ("T x", "y = erf(x)"),
     "erfc": ("T x", "y = erfc(x)"),
 }

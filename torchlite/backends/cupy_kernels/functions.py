@@ -12,6 +12,7 @@ from cupy._core import create_ufunc
 from . import formulas, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
+_NONE = np.dtype(bool)  # of numbers
 
 
 class Namespace:
@@ -30,7 +31,7 @@ def _for_kinds(kinds: str, own: Any, theirs: Any) -> Callable[..., Any]:
     """`own` where an operand is of one of these kinds, else CuPy's function."""
 
     def call(*operands: Any, **options: Any) -> Any:
-        mine = any([a.__class__ is cupy.ndarray and a.dtype.kind in kinds for a in operands])
+        mine = any([getattr(a, "dtype", _NONE).kind in kinds for a in operands])  # arrays, and what is followed
         return (own if mine else theirs)(*operands, **options)
 
     return call
@@ -62,11 +63,11 @@ _log2 = create_ufunc(
 # ---- remainders: CuPy's are `x - floor(x / y) * y`, which loses what is infinite or large
 
 _REMAINDER = """
-template <typename T> __device__ T torchlite_remainder(T x, T y) {
+template <typename T> __device__ T floored_remainder(T x, T y) {
     const T r = fmod(x, y);
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
-template <typename T> __device__ T torchlite_floor_divide(T x, T y) {
+template <typename T> __device__ T floored_quotient(T x, T y) {
     if (y == 0) return x / y;
     const T r = fmod(x, y);
     T whole = (x - r) / y;
@@ -87,7 +88,7 @@ def _of_floats(name: str) -> Any:
     return create_ufunc(name, tuple(loops), f"out0 = {name}(in0, in1)", _REMAINDER)
 
 
-_remainder, _floor_divide = _of_floats("torchlite_remainder"), _of_floats("torchlite_floor_divide")
+_remainder, _floor_divide = _of_floats("floored_remainder"), _of_floats("floored_quotient")
 _fmod = create_ufunc(
     "torchlite_fmod", tuple(f"{c * 2}->{c}" for c in "bBhHiIqQ"),
     "out0 = in1 == 0 || in1 == in0_type(-1) ? in0_type(0) : in0_type(in0 % in1)",
