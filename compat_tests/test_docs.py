@@ -82,6 +82,13 @@ def test_the_chinese_edition_is_in_step(chapter: str) -> None:
     assert told(f"zh/{chapter}") == told(chapter)
 
 
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_code_fits_the_page(path: Path) -> None:
+    """A longer line would have to be scrolled to be read."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+    assert not [line for block in blocks for line in block.splitlines() if len(line) > 82]
+
+
 def test_every_block_of_code_is_in_a_chapter_that_runs() -> None:
     pages = [path for path in DOCS.rglob("*.md") if "```python" in path.read_text(encoding="utf-8")]
     with_code = {path.relative_to(DOCS).with_suffix("").as_posix() for path in pages}
