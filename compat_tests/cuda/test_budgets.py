@@ -176,6 +176,24 @@ TRAINED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("autocast, most", [(False, 79), (True, 115)])
+def test_launches_of_a_training_step(autocast, most):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True).cuda()
+    head = nn.Linear(16, 5).cuda()
+    optimizer = torch.optim.AdamW([*layer.parameters(), *head.parameters()])
+    x, y = images(4, 6, 16), classes(4, below=5)
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+            loss = F.cross_entropy(head(layer(x).mean(1)), y)
+        loss.backward()
+        optimizer.step()
+
+    tally = told(step)
+    assert tally.counts.launches <= most, tally.kernels
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_training_step_neither_copies_nor_waits(name):
     make, batch, optimizer = TRAINED[name]
