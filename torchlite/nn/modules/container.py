@@ -135,7 +135,7 @@ def _not_sequential(other: Any) -> ValueError:
 
 
 class ModuleList(Module):
-    """Modules in a list."""
+    """Modules in a list, whose parameters are those of the module that holds it. It cannot be called itself."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -223,7 +223,7 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """Modules in a dict."""
+    """Modules in a dict, whose parameters are those of the module that holds it. It cannot be called itself."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 

@@ -32,7 +32,11 @@ class Identity(Module):
 
 @fields
 class Linear(Module):
-    """`input @ weight.T + bias`."""
+    """`input @ weight.T + bias`: the last dimension goes from `in_features` to `out_features`.
+
+    >>> torch.nn.Linear(3, 2)(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
 
     in_features: int
     out_features: int

@@ -287,7 +287,11 @@ def _refuse_projection(given: dict[str, Any]) -> None:
 
 
 class RNN(RNNBase):
-    """Elman's network: `h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with `relu`."""
+    """Elman's network: `h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with `relu`.
+
+    Of inputs (time, batch, `input_size`), or (batch, time, `input_size`) with `batch_first`, it makes `(output, h_n)`:
+    the last layer's states at all times, and all layers' states at the end.
+    """
 
     nonlinearity: str
 
@@ -309,7 +313,7 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """A network of gated recurrent units."""
+    """A network of gated recurrent units, which takes and gives what `RNN` does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse_projection(kwargs)
@@ -322,7 +326,14 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A network of long short-term memory; with `proj_size`, hidden states are projections."""
+    """A network of long short-term memory; with `proj_size`, hidden states are projections.
+
+    It takes what `RNN` does, and gives `(output, (h_n, c_n))`: its cells have states too.
+
+    >>> output, (h, c) = torch.nn.LSTM(3, 4, batch_first=True)(torch.zeros(2, 5, 3))
+    >>> output.shape, h.shape
+    (torch.Size([2, 5, 4]), torch.Size([1, 2, 4]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
