@@ -100,3 +100,13 @@ def test_packages_compiled_against_pytorch_are_told_apart() -> None:
         [sys.executable, "-m", "torchlite", "-c", program], capture_output=True, text=True, cwd=ROOT
     )  # fmt: skip
     assert "torch_scatter is compiled against PyTorch's own C++ library, which torchlite has not" in run.stderr
+
+
+@pytest.mark.parametrize("start", [[], ["-m", "torchlite"]], ids=["by its name", "as torch"])
+@pytest.mark.parametrize("name", ["randon", "nn.Liner", "optim.Adm", "amp.GradScaller", "utils.chekpoint"])
+def test_what_was_meant_is_told_once(name: str, start: list[str]) -> None:
+    """Python would add a guess of its own where it knows the module."""
+    package = "torch" if start else "torchlite"
+    program = f"import {package}, {package}.amp; {package}.{name}"
+    run = subprocess.run([sys.executable, *start, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert run.stderr.lower().count("did you mean") == 1, run.stderr

@@ -147,7 +147,7 @@ def __getattr__(name: str) -> _Any:
             return _functions[name]
     from .absent import explanation
 
-    raise AttributeError(explanation(f"torch.{name}"))
+    raise AttributeError(explanation(f"torch.{name}"), name=name)
 
 
 def __dir__() -> list[str]:

@@ -110,10 +110,13 @@ def explanation(name: str, before: str = "") -> str:
 
 
 def lacking(module: str) -> Callable[[str], NoReturn]:
-    """The `__getattr__` of a module, which says of what it lacks what was meant."""
+    """The `__getattr__` of a module, which says of what it lacks what was meant.
+
+    Python adds guesses to errors that have `obj` as well as `name`, and sets both where neither is given.
+    """
 
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"))
+        raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"), name=name)
 
     return __getattr__
 

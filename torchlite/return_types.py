@@ -15,7 +15,7 @@ def __getattr__(name: str) -> Any:
         return return_type(name, made[name.removesuffix("_out")]._fields)
     if name == "all_return_types":
         return [made[each] for each in sorted(made)]
-    raise AttributeError(explanation(f"torch.return_types.{name}"))
+    raise AttributeError(explanation(f"torch.return_types.{name}"), name=name)
 
 
 def __dir__() -> list[str]:

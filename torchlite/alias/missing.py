@@ -31,7 +31,7 @@ def watch(module: ModuleType, alias: Alias) -> Callable[[], None] | None:
                 error = refusal
         if name.startswith("__"):
             raise AttributeError(f"module {shown!r} has no attribute {name!r}", name=name, obj=module)
-        error = error or AttributeError(explanation(f"{shown}.{name}"), name=name, obj=module)
+        error = error or AttributeError(explanation(f"{shown}.{name}"), name=name)
         doing, asker = asked_by(sys._getframe(1))
         if doing is None or inside(asker, ("torchlite",)):
             raise error

@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = globals()[name] = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
         return found
-    raise AttributeError(explanation(f"torch.autograd.{name}"))
+    raise AttributeError(explanation(f"torch.autograd.{name}"), name=name)
 
 
 def __dir__() -> list[str]:

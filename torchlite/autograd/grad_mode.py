@@ -242,4 +242,4 @@ def __getattr__(name: str) -> Any:
         from .inert_switches import enforce_grad_layout_policy
 
         return enforce_grad_layout_policy
-    raise AttributeError(explanation(f"torch.autograd.grad_mode.{name}"))
+    raise AttributeError(explanation(f"torch.autograd.grad_mode.{name}"), name=name)

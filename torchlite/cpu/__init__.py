@@ -153,7 +153,7 @@ def _cpuinfo() -> Iterator[tuple[str, str]]:
 def __getattr__(name: str) -> Any:
     if name == "amp":
         return importlib.import_module(".amp", __name__)
-    raise AttributeError(explanation(f"torch.cpu.{name}"))
+    raise AttributeError(explanation(f"torch.cpu.{name}"), name=name)
 
 
 def _has(*features: str) -> bool:

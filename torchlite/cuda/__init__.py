@@ -289,4 +289,4 @@ def __getattr__(name: str) -> Any:
 
         if f"torch.cuda.{name}" in TYPES:
             return TYPES[f"torch.cuda.{name}"]
-    raise AttributeError(_explanation(f"torch.cuda.{name}"))
+    raise AttributeError(_explanation(f"torch.cuda.{name}"), name=name)

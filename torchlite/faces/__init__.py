@@ -84,7 +84,7 @@ def later(package: str) -> Callable[[str], Any]:
         inside = f"{package}.{name}".removeprefix(f"{_ROOT}.")
         if inside in FACES:
             return importlib.import_module(f"{_ROOT}.{inside}")
-        raise AttributeError(explanation(f"{package.replace(_ROOT, 'torch', 1)}.{name}"))
+        raise AttributeError(explanation(f"{package.replace(_ROOT, 'torch', 1)}.{name}"), name=name)
 
     return __getattr__
 

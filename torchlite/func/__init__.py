@@ -25,7 +25,7 @@ live_here(globals())
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(explanation(f"torch.func.{name}"))
+        raise AttributeError(explanation(f"torch.func.{name}"), name=name)
     found = globals()[name] = getattr(importlib.import_module(_HOME[name], __name__), name)
     found.__module__ = found.__module__.partition(".")[0] + ".func"  # of torchlite, or of torch
     return found

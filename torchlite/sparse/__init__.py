@@ -80,4 +80,4 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(explanation(f"torch.sparse.{name}"))
+    raise AttributeError(explanation(f"torch.sparse.{name}"), name=name)

@@ -19,7 +19,7 @@ _LATER = frozenset((
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(_explanation(f"torch.utils.{name}"))
+    raise AttributeError(_explanation(f"torch.utils.{name}"), name=name)
 
 
 def __dir__() -> list[str]:

@@ -122,4 +122,4 @@ def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(explanation(f"torch.nn.attention.{name}"))
+    raise AttributeError(explanation(f"torch.nn.attention.{name}"), name=name)

@@ -41,4 +41,4 @@ _live_here(globals())
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
-    raise AttributeError(_explanation(f"torch.nn.functional.{name}"))
+    raise AttributeError(_explanation(f"torch.nn.functional.{name}"), name=name)

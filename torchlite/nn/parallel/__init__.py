@@ -23,4 +23,4 @@ def __getattr__(name: str) -> Any:
     if name in ("distributed", *_HOME):
         home = importlib.import_module(f"{__name__}.distributed")
         return home if name == "distributed" else getattr(home, name)
-    raise AttributeError(explanation(f"torch.nn.parallel.{name}"))
+    raise AttributeError(explanation(f"torch.nn.parallel.{name}"), name=name)

@@ -19,4 +19,4 @@ from .weight_norm import remove_weight_norm, weight_norm
 def __getattr__(name: str) -> Any:
     if name == "prune":
         return importlib.import_module(".prune", __name__)  # not `from . import`, which asks here again
-    raise AttributeError(_explanation(f"torch.nn.utils.{name}"))
+    raise AttributeError(_explanation(f"torch.nn.utils.{name}"), name=name)

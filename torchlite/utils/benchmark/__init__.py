@@ -11,4 +11,4 @@ from .timer import Language, Timer, timer
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(explanation(f"torch.utils.benchmark.{name}"))
+    raise AttributeError(explanation(f"torch.utils.benchmark.{name}"), name=name)
