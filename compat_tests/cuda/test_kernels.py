@@ -267,6 +267,11 @@ def test_halves_are_computed_with_as_floats(dtype):
     ):  # fmt: skip
         alike(f, x, rtol=0.01, atol=0.01)
     alike(lambda x, w, b: F.layer_norm(x, (300,), w, b), x, w, b, rtol=0.02, atol=0.05)
+    for parameters in ((w[:4], b[:4]), (w[:4].float(), b[:4].float()), ()):
+        alike(
+            lambda x, *wb: F.batch_norm(x.view(5, 4, 60), None, None, *wb, training=True), x, *parameters, rtol=0.02,
+            atol=0.05,
+        )  # fmt: skip
     alike(lambda x, w: F.conv1d(x[None], w[:20].reshape(1, 4, 5)), x, w, rtol=0.02, atol=0.5)
     alike(lambda x: F.max_pool1d(x, 3), x)
     q = [numbers(2, 3, 40, 8).to(dtype) for _ in range(3)]
