@@ -91,7 +91,7 @@ def test_each_process_may_see_its_own_device_alone(script):
     file = script("""
         import os
         names = ("RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_SIGNALS_TO_HANDLE")
-        print(*map(os.environ.get, names), end=";")
+        print(" ".join(map(os.environ.get, names)) + ";", end="")
     """)
     options = (*LOCAL, "--nproc-per-node", "2", "--virtual-local-rank", "--signals-to-handle", "SIGTERM", file)
     for visible, devices in (("", "01"), ("4,6", "46")):
