@@ -84,3 +84,60 @@ def test_gradients_of_log1p_are_made_of_the_dense_tensor(layout: str, dense: boo
         return str(g.layout), [round(v, 5) for v in g.to_dense().flatten().tolist()]
 
     assert grad(torchlite) == grad(torch)
+
+
+DTYPES = ("float16", "bfloat16", "complex32", "int32", "bool", "float32")
+# Of `z`, of two rows and three columns: as coordinates `s`, with places twice `u`, in rows `c` and in blocks `b`.
+PRODUCTS = """
+s + s; u + s; c + c; s * s; s @ s.t(); s @ z.t(); s @ z[0]; s.mv(z[0]); c @ z.t(); c @ c.t(); c @ z[0]; b @ z[:, :2];
+z @ s.t(); z @ c.t(); u.coalesce().layout; u.to_dense(); u.to_sparse_csr().layout; torch.smm(s, z.t()).layout;
+torch.hspmm(s, z.t()).layout; torch.hspmm(c, z.t()); torch.bmm(torch.stack([s, s]), torch.stack([z.t(), z.t()]));
+torch.sparse.softmax(s, 0); torch.sparse.log_softmax(s, 1); torch.mm(s, z); torch.mm(z, s); torch.addmm(z, s, z);
+torch.addmm(z, z, s); torch.addmm(z, s, z.t()); torch.addmm(z[:, :2].double(), s, z.t()); torch.mm(s, z.t().double());
+torch.mm(z.to_sparse(1), z.t()); z.to_sparse(1).mv(z[0]); s.mv(z); s.mv(z[0, :2]); torch.hspmm(s, z);
+torch.hspmm(z.to_sparse(1), z); torch.smm(s, z[0]); torch.smm(z, z); torch.smm(c, z); torch.sspaddmm(s, s, z.t());
+torch.sparse.sampled_addmm(c, z, z[:, :2]); torch.sparse.sampled_addmm(c, z[:1, :2], z[:2]);
+torch.sparse.sampled_addmm(c, z[0], z); torch.sparse.sampled_addmm(c, z[:, :2], z[:2, :2]);
+torch.mm(s, s.t().double()); b.to_sparse_csr(); b.to_sparse_csc(); b.to_sparse_bsr((2, 2)); b.to_sparse_bsc((2, 1));
+b.to_sparse(layout=torch.sparse_csr); b.to_sparse_bsr((1, 1)).layout; b.to_sparse().layout;
+z.to_sparse(1).to_sparse_csr(); z.to_sparse(1).to_sparse_bsr((1, 1));
+z.to_sparse(1).to_sparse(layout=torch.sparse_csr); c.t_(); c.transpose_(0, 1); b.t_(); s.t_().shape;
+s.swapaxes_(0, 1).shape; z.to_sparse(1).adjoint(); z.to_sparse(1).transpose(-1, 0); s.unsqueeze(0).is_coalesced();
+s.mul_(True).is_coalesced(); (s * 2).is_coalesced()
+"""
+
+
+def of_dtype(library: Any, dtype: str, call: str) -> Any:
+    z = library.tensor([[1, 0, 0], [0, -0.5, 3.0]]).to(getattr(library, dtype))
+    u = library.sparse_coo_tensor([[0, 0, 1], [1, 1, 2]], z[1], (2, 3))
+    names = {"z": z, "s": z.to_sparse(), "u": u, "c": z.to_sparse_csr(), "b": z[:, :2].to_sparse_bsr((1, 1))}
+    try:
+        made = eval(call, names | {"torch": library})
+    except Exception as error:
+        return type(error).__name__, re.split(r" This could be because|\n", str(error))[0]
+    if not hasattr(made, "to_dense"):
+        return str(made)
+    dense = made.to_dense() if made.layout is not library.strided else made
+    return str(made.layout), str(made.dtype), str(dense.cfloat())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_refused_of_types_and_shapes(dtype: str) -> None:
+    calls = [call.strip() for call in PRODUCTS.replace("\n", " ").split(";")]
+    tries = [(call, of_dtype(torchlite, dtype, call), of_dtype(torch, dtype, call)) for call in calls]
+    assert not [t for t in tries if t[1] != t[2]]
+
+
+NODES = """
+s.conj(); s.conj_physical(); c.conj(); s.norm(); s.norm(1); s.norm(2, (0, 1)); torch.norm(s, 2)
+""".strip().split("; ")
+
+
+@pytest.mark.parametrize("call", NODES)
+def test_nodes_of_sparse_conjugates_and_norms(call: str) -> None:
+    def node(library: Any) -> str:
+        z = library.tensor([[1, 0, 0], [0, -0.5, 3.0]], dtype=library.complex64)
+        names = {"s": z.to_sparse().requires_grad_(), "c": z.to_sparse_csr().requires_grad_(), "torch": library}
+        return eval(call, names).grad_fn.name()
+
+    assert node(torchlite) == node(torch)

@@ -8,7 +8,7 @@ from typing import Any
 from ..backends.sparse import Compressed, Coo, coo, like
 from ..core.machine import Tensor
 from ..kernels import sparse as kernels
-from ._coo import at_places, coalesced, dense
+from ._coo import at_places, dense, in_order
 from ._family import tensor
 
 
@@ -49,7 +49,7 @@ def as_coo(t: Tensor) -> Tensor:
     made = coo(tensor(indices, backend), tensor(values, backend), array.shape, array.by_rows)
     if array.blocked:
         made.array.coalesced = False
-        return like(made, coalesced(made.array))
+        return like(made, in_order(made.array))
     return made
 
 

@@ -118,6 +118,18 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
 _SHORT = {sparse_csr: "csr", sparse_csc: "csc", sparse_bsr: "bsr", sparse_bsc: "bsc"}
 
 
+def _check_blocked(t: Tensor, laid: layout, blocksize: Any) -> None:
+    """Blocks stay as they are."""
+    name = f"{'to_sparse' if laid is t.layout else 'sparse_compressed_to_sparse'}_{_SHORT[laid]}"
+    if blocksize is None:
+        raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {layout_name(t)}")
+    if tuple(blocksize) != t.array.blocksize:
+        raise RuntimeError(
+            f"{name}: conversion from {layout_name(t)} to {NAMES[laid]} with blocksize changed from "
+            f"{list(t.array.blocksize)} to {list(blocksize)} is not supported"
+        )
+
+
 def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None, said: str = "") -> Tensor:
     """A tensor of any layout in a compressed one; `said` is what is told to a dense one, if not what it becomes."""
     if laid is t.layout and blocksize in (None, tuple(getattr(t.array, "blocksize", ()))):
@@ -131,10 +143,13 @@ def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None
         if is_compressed(t) and t.array.batch:
             return _batches(compressed_as_dense(t), laid, blocksize, t.array.dense_dim)
         if is_coo(t) and t.array.sparse_dim != 2:
+            name = "sparse_coo_to_sparse" if said else f"coo_to_sparse_{_SHORT[laid]}"
             raise RuntimeError(
-                f"to_sparse_{_SHORT[laid]}: conversion from Sparse to {NAMES[laid]} for input tensors with "
-                f"sparse_dim()!=2 is not supported"
+                f"{name}: conversion from Sparse to {NAMES[laid]} for input tensors with sparse_dim()!=2 is not "
+                "supported"
             )
+        if is_compressed(t) and t.array.blocked:
+            _check_blocked(t, laid, blocksize)
         t = t if is_coo(t) else as_coo(t)
         if blocksize is not None:
             _check_blocks(f"sparse_to_sparse_{_SHORT[laid]}", t.shape, blocksize)

@@ -13,7 +13,7 @@ from ..core.values import dt
 from ..core.values.errors import missing_kernel_of
 from ..kernels import sparse as kernels
 from ..operations.places.writing import combine
-from ._family import OfTensors, held, is_coo, is_sparse, quiet, tensor
+from ._family import OfTensors, check_kernel, held, is_coo, is_sparse, quiet, tensor
 
 # ---- kernels of several rules
 
@@ -26,6 +26,13 @@ def places(array: Coo) -> Any:
 
 def coalesced(array: Coo) -> Coo:
     """The array with its places in order, and the values at one place added up."""
+    if array.nnz > 1 and not array.coalesced:
+        check_kernel("cpublas_axpy_impl", array.values.dtype)
+    return in_order(array)
+
+
+def in_order(array: Coo) -> Coo:
+    """The same of values of any type."""
     if array.coalesced:
         return array
     backend, values = array.values.backend.home, array.values.array
@@ -38,6 +45,8 @@ def coalesced(array: Coo) -> Coo:
 
 def dense(array: Coo) -> Tensor:
     """The dense tensor of all values."""
+    if array.nnz > 1 and not array.coalesced:
+        check_kernel("cpublas_axpy_impl", array.values.dtype)
     backend, values = array.values.backend.home, array.values.array
     sizes, rest = array.shape[: array.sparse_dim], array.shape[array.sparse_dim :]
     made = backend.full((math.prod(sizes), *rest), 0, values.dtype)

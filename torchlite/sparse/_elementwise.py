@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, coo, layout_name, like, short_name
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
-from ..core.values import broadcast_shapes, dt, not_implemented_for
+from ..core.values import broadcast_shapes
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import preserve_format, sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
 from ._coo import at_places, coalesced, matched, places
-from ._family import is_compressed, is_coo, is_sparse, quiet, rule, tensor
+from ._family import check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
 
 # ---- of one tensor
 
@@ -172,8 +172,6 @@ def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
     """The sum of two arrays of one shape: the values of both, added up where both are coalesced."""
     first, second = a.values, b.values if alpha == 1 else b.values * alpha
     d = result_type(a.values, b.values)
-    if d is dt.bool_:
-        raise not_implemented_for("cadd_sparse", d)
     first, second = [v.to(d) for v in (first, second)]
     if a.nnz == b.nnz and bool((a.indices == b.indices).all()):
         return Coo(a.indices, first + second, a.shape, a.coalesced and b.coalesced)
@@ -190,6 +188,11 @@ def add(self: Any, other: Any, alpha: Any = 1) -> Tensor:
         raise RuntimeError(_OTHER_WAY)
     if not isinstance(self, TensorBase) or not is_sparse(self):
         return _added(self, other, alpha)
+    check_kernel("cadd_sparse", result_type(self, other))
+    return _sum(self, other, alpha)
+
+
+def _sum(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
     if self.shape != other.shape:
         raise RuntimeError(
             "add: expected sizes of 'self' and 'other' to match, but "
@@ -258,6 +261,7 @@ def _is_number(value: Any) -> bool:
 def _intersection(a: Tensor, b: Tensor) -> Tensor:
     """The product of two tensors of one shape: values at the places that both have."""
     one, other = a.array, b.array
+    check_kernel("mul_out_sparse", result_type(a, b))
     if one.coalesced and not other.coalesced:
         one, other = other, one
     other = coalesced(other)
@@ -320,6 +324,8 @@ def mul(self: Any, other: Any) -> Tensor:
 def _mul_in_place(self: Tensor, other: Any) -> None:
     made = mul(self, other)
     self.backend.real.write(self.array, (made if is_sparse(self) else made.to_dense()).array)
+    if is_sparse(self) and _is_number(other):
+        self.array.coalesced = False
 
 
 def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
@@ -372,7 +378,7 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
             raise RuntimeError(
                 f"crow_indices expected sparse row compressed tensor layout but got {layout_name(by_columns)}"
             )
-        made = add(as_coo(self), as_coo(other), alpha)
+        made = _sum(as_coo(self), as_coo(other), alpha)
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
     one, dense = (self, other) if is_compressed(self) else (other, self)
     shape = tuple(getattr(dense, "shape", ()))

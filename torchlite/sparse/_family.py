@@ -11,7 +11,7 @@ from ..core.machine import Tensor, computed, wrap
 from ..core.machine.operands import common_backend
 from ..core.state import local, silent
 from ..core.values import Array, Backend, dt, strided
-from ..core.values.errors import missing_kernel_of
+from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import COMPRESSED, sparse_coo
 
 
@@ -78,6 +78,31 @@ def held(t: Tensor) -> Any:
     while t.backend.home.level:
         t = t.array.main
     return t.array
+
+
+_PRECISE = {dt.float32, dt.float64, dt.complex64, dt.complex128}
+_NARROW = {dt.float16, dt.bfloat16, dt.bool_, dt.complex32}
+# The types that PyTorch's kernels of sparse tensors are not made for.
+_LACKING = {
+    "addmm_sparse_dense": {dt.bool_, dt.complex32},
+    "bmm_sparse_dense": _NARROW,
+    "cadd_sparse": _NARROW - {dt.bfloat16},
+    "cpublas_axpy_impl": {dt.complex32},
+    "mul_out_sparse": {dt.bool_},
+    "sspmm": _NARROW,
+    **dict.fromkeys(("log_softmax", "softmax"), {*dt.DTYPES} - {dt.float32, dt.float64}),
+    **dict.fromkeys(
+        ("addmm_out_sparse_csr_impl_mkl", "addmm_out_sparse_csr_impl_mkl_sparse", "addmv_out_sparse_csr_impl_mkl",
+         "sparse_matmul"),
+        {*dt.DTYPES} - _PRECISE,
+    ),
+}  # fmt: skip
+
+
+def check_kernel(name: str, d: dt.dtype) -> None:
+    """Refuse values of a type that PyTorch's kernel of this name is not made for."""
+    if d in _LACKING[name]:
+        raise not_implemented_for(name, d)
 
 
 def unknown(g: Tensor) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
-from ..core.declare import describe, publish, publish_python
-from ..core.machine import NOT_IMPLEMENTED, Tensor, computed, functions
+from ..core.declare import publish
+from ..core.machine import Tensor, computed
 from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -16,12 +16,12 @@ from ..operations.products.matmul import H, adjoint
 from ..operations.vocabulary import INEXACT, scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
-from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, tensor, unknown
+from ._family import OfTensors, check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
 
 # ---- the one product that the others are made of
 
 
-def _product(places: tuple[Array, Array, Array], dense: Array, count: int, backend: Backend, fused: bool) -> Tensor:
+def product(places: tuple[Array, Array, Array], dense: Array, count: int, backend: Backend, fused: bool) -> Tensor:
     """A matrix of so many rows, with values at these places, times a dense one or a vector."""
     return tensor(quiet(kernels.product, backend.xp, *places, dense, count, fused), backend)
 
@@ -38,53 +38,70 @@ def _arrays(t: Tensor) -> tuple[Array, Array, Array]:
     return rows, columns, t.array.values.array
 
 
-def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def places_of(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The same as tensors."""
     rows, columns, values = _arrays(t)
     backend = t.backend.home
     return tensor(rows, backend), tensor(columns, backend), tensor(values, backend)
 
 
-def _by_rows(t: Tensor) -> Array:
+def by_rows(t: Tensor) -> Array:
     """The array of a dense tensor, row by row in memory."""
     array = computed(t).array
     return array if array.flags.c_contiguous else t.backend.home.xp.ascontiguousarray(array)
 
 
-def _check(a: Tensor, b: Tensor) -> None:
-    rows, columns = a.array.shape
-    if columns != b.array.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{columns} and {b.shape[0]}x{b.shape[1]})"
-        )
+def check_product(a: Tensor, b: Tensor, name: str = "addmm") -> None:
+    if is_coo(a):
+        of_sparse, of_dense = ("", " (dense)") if name == "addmm" else (": Argument #2", "")
+        for dims, argument in ((a.array.sparse_dim, of_sparse), (b.dim(), of_sparse and ": Argument #3")):
+            if dims != 2:
+                raise RuntimeError(f"{name}{argument}: matrices expected, got {dims}D tensor")
+        if a.shape[1] != b.shape[0]:
+            raise RuntimeError(f"{name}: Argument #3{of_dense}: Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
+    _check_inner(a, b)
     if a.dtype is not b.dtype:
+        _check_values(a)
         raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
 
 
-def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
-    """A sparse matrix times a dense one."""
-    _check(a, b)
-    return _times(a, _by_rows(b))
-
-
-def _times(a: Tensor, dense: Array) -> Tensor:
-    array, backend = a.array, a.backend.home
-    if a.backend.layout is sparse_csr and array.compressed.array.ndim == 1:
-        parts = array.compressed.array, array.plain.array, array.values.array
-        return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
-    if is_coo(a) and array.dense_dim:
-        a = a.to_dense().to_sparse()
-    return _product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
-
-
-def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
-    """A dense matrix times a sparse one: the same with the roles of rows and columns exchanged."""
+def _check_inner(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
+
+
+def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
+    """A sparse matrix times a dense one."""
+    check_product(a, b)
+    return _times(a, by_rows(b))
+
+
+def _check_values(t: Tensor, of_vector: bool = False) -> None:
+    if not is_coo(t):
+        check_kernel(f"add{'mv' if of_vector else 'mm'}_out_sparse_csr_impl_mkl", t.dtype)
+    elif t.array.nnz:
+        check_kernel("addmm_sparse_dense", t.dtype)
+
+
+def _times(a: Tensor, dense: Array) -> Tensor:
+    array, backend = a.array, a.backend.home
+    _check_values(a, dense.ndim == 1)
+    if a.backend.layout is sparse_csr and array.compressed.array.ndim == 1:
+        parts = array.compressed.array, array.plain.array, array.values.array
+        return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
+    return product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
+
+
+def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
+    """A dense matrix times a sparse one: the same with the roles of rows and columns exchanged."""
+    if is_coo(b):
+        check_product(b.t(), a.t())
+    _check_inner(a, b)
+    _check_values(b)
     rows, columns, values = _arrays(b)
-    return _product((columns, rows, values), _by_rows(a.t()), b.shape[1], b.backend.home, is_coo(b)).t()
+    return product((columns, rows, values), by_rows(a.t()), b.shape[1], b.backend.home, is_coo(b)).t()
 
 
 def _rows(t: Tensor) -> tuple[Any, Any, Any]:
@@ -99,10 +116,10 @@ def _rows(t: Tensor) -> tuple[Any, Any, Any]:
 
 def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     """The product of two sparse matrices, as coordinates."""
-    if a.shape[1] != b.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
-        )
+    _check_inner(a, b)
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"mat1 dtype {a.dtype.legacy} does not match mat2 dtype {b.dtype.legacy}")
+    check_kernel("sparse_matmul" if is_coo(a) else "addmm_out_sparse_csr_impl_mkl_sparse", a.dtype)
     backend = a.array.values.backend.home
     xp = backend.xp
     starts, columns, values = quiet(kernels.sparse_product, xp, *_rows(a), _rows(b), b.shape[1])
@@ -171,7 +188,12 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
             f"'mat1' with layout {layout_name(mat1)} and 'mat2' with layout Sparse"
         )
     _check_factors(self.layout, mat1, mat2)
+    if is_coo(mat1):
+        check_product(mat1, mat2)
+        self = self.expand((mat1.shape[0], mat2.shape[1]))
     made = _product_of(mat1, mat2)
+    if is_coo(mat1) and self.dtype is not mat1.dtype:
+        raise RuntimeError(f"expected scalar type {mat1.dtype.legacy} but found {self.dtype.legacy}")
     if is_sparse(self):
         return made.to_sparse(layout=self.layout) * alpha + self * beta
     if is_sparse(made):
@@ -182,14 +204,19 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
 
 @rule("mv")
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
-    if self.array.shape[1] != vec.array.shape[0]:
+    if (self.dim(), vec.dim()) != (2, 1):
+        raise RuntimeError(
+            f"mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: {self.dim()}Tensor Dim: {vec.dim()}"
+        )
+    if self.shape[1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     if self.layout is sparse_bsc:
         raise RuntimeError("torch.addmv: operation not supported for mat with SparseBsc layout")
     _refuse_blocks(self)
     if is_sparse(vec):
         return product_of(self, vec.unsqueeze(1)).squeeze(1)
-    return _times(self, _by_rows(vec))
+    check_product(self, vec.unsqueeze(1))
+    return _times(self, by_rows(vec))
 
 
 @CompressedBackend.rule("addmv")
@@ -203,11 +230,12 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     """A batch of sparse matrices as one, its blocks on the diagonal."""
     if is_sparse(mat2):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
+    check_kernel("bmm_sparse_dense", self.dtype)
     count, rows, inner = self.shape
     batch, row, column = self.array.indices.array
-    dense = _by_rows(mat2.reshape((count * inner, mat2.shape[2])))
+    dense = by_rows(mat2.reshape((count * inner, mat2.shape[2])))
     places = batch * rows + row, batch * inner + column, self.array.values.array
-    made = _product(places, dense, count * rows, self.backend.home, True)
+    made = product(places, dense, count * rows, self.backend.home, True)
     return made.reshape((count, rows, mat2.shape[2]))
 
 
@@ -219,7 +247,7 @@ def sampled(a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
     backend = a.backend.home
     rows, columns, _ = _arrays(mask)
     across = backend.xp.ascontiguousarray(computed(b).array.T)
-    return tensor(quiet(kernels.samples, backend.xp, rows, columns, _by_rows(a), across), backend)
+    return tensor(quiet(kernels.samples, backend.xp, rows, columns, by_rows(a), across), backend)
 
 
 def _pattern_of(t: Tensor) -> Tensor:
@@ -253,11 +281,11 @@ sparse_samples = OfTensors(
         "mask": None,
     },
 )  # fmt: skip
+
+
 def _alone(base: layout, a: Tensor, b: Tensor, alpha: Any) -> Tensor:
     """A product that nothing is added to."""
     _check_factors(base, a, b)
-    if is_coo(a) and not is_sparse(b) and a.shape[1] != b.size(0):
-        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
     return scaled(_product_of(a, b), alpha)
 
 
@@ -307,7 +335,7 @@ _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 def _reduced(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
     """For every row the reduced products, and which value each is the largest (or the smallest) of."""
-    rows, columns, values = _places(self)
+    rows, columns, values = places_of(self)
     count = self.shape[0]
     products = values.unsqueeze(1) * other.index_select(0, columns)
     out = products.new_zeros((count, other.shape[1]))
@@ -324,7 +352,7 @@ def _reduced(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
 
 def _of_reduced(grads: Any, needs: Any, self: Tensor, other: Tensor, reduce: str, result1: Tensor) -> Any:
     g = grads[0]
-    rows, columns, values = _places(self)
+    rows, columns, values = places_of(self)
     if reduce == "mean":
         counts = tensors.bincount(rows, minlength=self.shape[0]).clamp_min(1).to(g.dtype)
         g = g / counts.unsqueeze(1)
@@ -373,6 +401,20 @@ def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
     return (mat1 @ mat2).sparse_mask(self).values()
 
 
+def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.dim() < 2:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {t.dim()}-D tensor")
+    (rows, inner), (height, columns) = mat1.shape[-2:], mat2.shape[-2:]
+    if inner != height:
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {height}x{columns})"
+        )
+    for at, name, size in ((-2, "mat1", rows), (-1, "mat2", columns)):
+        if self.shape[at] != size:
+            raise RuntimeError(f"sampled_addmm: self.shape[{at}] must match {name}.shape[{at}]")
+
+
 def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
     if is_compressed(self) and self.array.blocked:
         raise self.backend.real.missing("sparse_sampled_addmm.out", in_place=False)
@@ -388,6 +430,7 @@ def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
                 f"sampled_addmm: Expected mat1 and {name} to have the same dtype, but got {mat1.dtype.legacy} and "
                 f"{t.dtype.legacy}"
             )
+    _check_sizes(self, mat1, mat2)
     if self.dtype not in INEXACT - dt.WIDE.keys():
         raise RuntimeError(
             "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
@@ -412,58 +455,3 @@ def sampled_addmm(
     """A product of dense matrices, computed where a sparse matrix has values, and added to these."""
     made = sampled_addmm_op.apply(input, mat1, mat2, beta, alpha)
     return made if out is None else out.copy_(made)
-
-
-# ---- products that stay sparse
-
-
-def _full_rows(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows that a sparse matrix has values in, and what its product with a dense one is there."""
-    _check(mat1, mat2)
-    rows, columns, values = _places(mat1)
-    there, which = rows.unique(return_inverse=True)
-    places = which.array, columns.array, values.array
-    return there, _product(places, _by_rows(mat2), there.shape[0], mat1.backend.home, True)
-
-
-def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    there, made = _full_rows(mat1, mat2)
-    return coo(there.unsqueeze(0), made, (mat1.shape[0], mat2.shape[1]))
-
-
-def _sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    if not is_coo(mat1):
-        raise RuntimeError("sspaddmm: Argument #2: Expected a sparse tensor")
-    there, made = _full_rows(mat1, mat2)
-    width = mat2.shape[1]
-    rows = there.repeat_interleave(width)
-    columns = tensors.arange(width, device=rows.device).repeat(there.shape[0])
-    indices = tensors.cat([self.array.indices, tensors.stack([rows, columns])], 1)
-    values = tensors.cat([self.array.values * beta, made.flatten() * alpha])
-    return coo(indices, values, (mat1.shape[0], width))
-
-
-hspmm = OfTensors(
-    "hspmm(Tensor mat1, Tensor mat2)", _hspmm, {"mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED
-)  # fmt: skip
-publish(hspmm, method=False)
-sspaddmm = OfTensors(
-    "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _sspaddmm,
-    {"self": unknown, "mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED,
-)  # fmt: skip
-publish(sspaddmm)
-describe(
-    hspmm="The product of a sparse matrix and a dense one, sparse in its rows.",
-    sspaddmm="`beta * input + alpha * (mat1 @ mat2)`, sparse as `input` and `mat1` are.",
-)
-
-
-def smm(self: Tensor, mat2: Tensor) -> Tensor:
-    """The product of a sparse and a dense matrix, as a sparse one."""
-    base = tensors.zeros((self.shape[0], mat2.shape[1]), dtype=mat2.dtype, device=mat2.device, layout=sparse_coo)
-    return sspaddmm.apply(base, self, mat2, 1, 1)
-
-
-publish_python("smm(Tensor self, Tensor mat2)", smm)
-for _name, _known in (("spmm", "mm"), ("dsmm", "mm"), ("hsmm", "hspmm"), ("saddmm", "sspaddmm")):
-    functions.setdefault(_name, functions[_known])

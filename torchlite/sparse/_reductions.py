@@ -15,7 +15,7 @@ from ..kernels import sparse as kernels
 from ..operations.places.writing import combine
 from ._compressed import as_coo
 from ._coo import coalesced, matched, places
-from ._family import OfTensors, is_coo, is_sparse, quiet, rule, tensor
+from ._family import OfTensors, check_kernel, is_coo, is_sparse, quiet, rule, tensor
 
 # ---- sums
 
@@ -151,6 +151,7 @@ def _softmax(log: bool) -> Any:
         if not is_coo(self):
             raise missing_kernel_of(_FORWARD[log].name, self.backend.real)
         array: Coo = coalesced(self.array)
+        check_kernel("log_softmax" if log else "softmax", self.dtype)
         dim = wrap_dim(dim, self.dim())
         if dim >= array.sparse_dim:
             along = array.values.log_softmax if log else array.values.softmax

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ..backends.sparse import NAMES, Compressed, CompressedBackend, Coo, CooBackend, compressed, coo
+from ..backends.sparse import NAMES, Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
 from ..core.machine import Tensor
 from ..core.values import wrap_dim
 from ..core.values.errors import missing_kernel_of
@@ -42,7 +42,7 @@ def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
     sparse = t.array.sparse_dim
     if a != b and max(a, b) >= sparse:
         raise RuntimeError(
-            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {sparse}, d0: {dim0}, d1: {dim1}"
+            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {sparse}, d0: {a}, d1: {b}"
         )
     dims = list(range(t.dim()))
     dims[a], dims[b] = b, a
@@ -86,6 +86,11 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         "transpose(): can only transpose batch, sparse or dense dimensions among themselves: got "
         f"{dim0} and {dim1} for {NAMES[t.layout]}"
     )
+
+
+@CompressedBackend.rule("t transpose", in_place=True)
+def _turn_compressed(t: Tensor, *dims: int) -> NoReturn:
+    raise RuntimeError(f"torch.transpose_: in-place transposition is not supported for {layout_name(t)} layout")
 
 
 # ---- joining
@@ -143,10 +148,10 @@ def _unsqueeze(t: Tensor, dim: int) -> Tensor:
     dim = wrap_dim(dim, t.dim() + 1)
     shape = (*t.shape[:dim], 1, *t.shape[dim:])
     if dim > array.sparse_dim:
-        return coo(array.indices, array.values.unsqueeze(dim - array.sparse_dim + 1), shape, array.coalesced)
+        return coo(array.indices, array.values.unsqueeze(dim - array.sparse_dim + 1), shape)
     rows = array.indices
     indices = tensors.cat([rows[:dim], rows.new_zeros((1, rows.shape[1])), rows[dim:]])
-    return coo(indices, array.values, shape, array.coalesced)
+    return coo(indices, array.values, shape)
 
 
 # ---- parts

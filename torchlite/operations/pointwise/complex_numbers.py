@@ -11,6 +11,7 @@ from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, p
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
 from ...core.values.errors import tell_of_half_complex
+from ...core.values.layout import strided
 from ..making.copy import clone
 from ..shapes.slicing import select
 from ..vocabulary import COMMON
@@ -147,7 +148,9 @@ publish(neg_view)
 
 def conj(self: Tensor) -> Tensor:
     """The conjugate, as a view: it is computed when it is read. A real tensor itself."""
-    return conj_view.apply(self) if self.dtype.is_complex else self
+    if not self.dtype.is_complex:
+        return self
+    return conj_view.apply(self) if self.layout is strided else conj_physical.apply(self)
 
 
 def resolve_conj(self: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from .matmul import (
     check_vector_dtypes,
     mm,
     mv,
+    of_coordinates,
     to_first,
     to_second,
 )
@@ -41,6 +42,8 @@ def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
 
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
+    if of_coordinates(mat1, mat2):
+        return
     for name, t in (("self", self), ("mat1", mat1)):
         if t.dtype is not mat2.dtype:
             raise RuntimeError(

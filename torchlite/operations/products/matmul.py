@@ -13,6 +13,7 @@ from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_me
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, or_own
+from ...core.values.layout import sparse_coo, strided
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
@@ -73,7 +74,7 @@ def _plus_product(xp: Namespace, base: Any, a: Array, b: Array, beta: Any, alpha
 
 def _no_bool(label: str, *operands: Tensor) -> None:
     """There are no products of bools, but for those without elements."""
-    if operands[0].dtype is dt.bool_ and all([t.array.size for t in operands]):
+    if operands[0].dtype is dt.bool_ and all([t.array.size and t.layout is strided for t in operands]):
         raise errors.not_implemented_for(label, dt.bool_)
 
 
@@ -130,7 +131,14 @@ def _check_matrices(self: Tensor, mat2: Tensor) -> None:
     _check_inner(self, mat2)
 
 
+def of_coordinates(*operands: Tensor) -> bool:
+    """Whether a rule for sparse tensors checks operands in words of its own."""
+    return any([t.layout is sparse_coo for t in operands])
+
+
 def _check_mm(self: Tensor, mat2: Tensor) -> None:
+    if of_coordinates(self, mat2):
+        return
     _check_matrices(self, mat2)
     _same_dtype(self, mat2)
     _no_bool("addmm_impl_cpu_", self, mat2)
@@ -266,6 +274,8 @@ def check_vector_dtypes(self: dt.dtype, mat: dt.dtype, vec: dt.dtype) -> None:
 
 
 def _check_mv(self: Tensor, vec: Tensor) -> None:
+    if of_coordinates(self):
+        return
     _check_vector(self, vec)
     check_vector_dtypes(vec.dtype, self.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", self, vec)

@@ -131,9 +131,9 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
 vector_norm, _norm_of_sparse = [
     Reduction(
         f"{name}(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
-        array_norm, norm_vjp, result="real", check_form=_check_norm, exact_out=True,
+        array_norm, norm_vjp, result="real", check_form=_check_norm, exact_out=True, node=node,
     )
-    for name in ("linalg_vector_norm", "norm")
+    for name, node in (("linalg_vector_norm", "LinalgVectorNormBackward0"), ("norm", "NormBackward1"))
 ]  # fmt: skip
 
 

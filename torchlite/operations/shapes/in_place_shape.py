@@ -61,7 +61,8 @@ class InPlaceView(Op):
             if seer is not None or backend.handed:
                 shown.array = self.shown_by(functools.partial(seer or backend.run, self), target, values)
             elif backend.level:
-                shown.array = viewed.apply(shown, *arguments).array
+                own = None if backend.layout is strided else backend.writes.get(viewed.name)
+                shown.array = (own or viewed.apply)(shown, *arguments).array
             else:
                 array = target.array
                 shown.array = viewed.kernel_on(backend)(array if array.size else backend.definite(array), *arguments)
