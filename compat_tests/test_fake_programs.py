@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 
 import pytest
@@ -64,6 +65,10 @@ def written(text):
     return program
 
 
+_OF_SQUARES = ("cholesky", "cholesky_ex", "eig", "eigvals", "ldl_factor_ex", "matrix_exp", "cond", "inv", "det")
+_OF_ANY = ("lu", "lu_factor", "lu_factor_ex", "svdvals", "svd", "qr", "pinv", "matrix_rank")
+_BATCH = "lib.empty(2, 5, 3, dtype=lib.complex64)"
+
 PROGRAMS = {
     "perceptron": trained(lambda nn: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), (3, 4)),
     "images": trained(
@@ -78,7 +83,7 @@ PROGRAMS = {
     "an encoder": trained(lambda nn: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 5, 8)),
     **{
         name: trained(lambda nn: nn.Linear(4, 2), (3, 4), optimizer=name)
-        for name in ("SGD", "Adam", "AdamW", "RMSprop", "NAdam", "RAdam", "Adadelta")
+        for name in ("SGD", "Adam", "AdamW", "RMSprop", "NAdam", "RAdam", "Adadelta", "Adagrad")
     },
     "views": written("x.t() ; x[1:] ; x[:, ::2] ; x.view(6, 4) ; x.expand(2, 4, 6) ; x.chunk(2)[1]"),
     "in place": written(
@@ -94,6 +99,21 @@ PROGRAMS = {
         " lib.ones(1).item() ; x.sum().item() ; lib.tensor(1.0).add_(x.sum()).item() ; lib.tensor([1, 2]).tolist()"
     ),
     "what depends on values": written("x.nonzero() ; x[x > 0] ; x.unique()"),
+    "other sizes": written("x.clone().resize_(2, 3) ; x.clone().resize_(7, 8) ; x.clone().resize_(4, 6)"),
+    "factors": written(
+        " ; ".join([
+            *[f"lib.linalg.{name}(x[:, :4])" for name in _OF_SQUARES],
+            *[f"lib.linalg.{name}(x) ; lib.linalg.{name}({_BATCH})" for name in _OF_ANY],
+            "lib.linalg.svd(x, full_matrices=False)", "lib.cholesky_inverse(x[:, :4])",
+            "lib.linalg.ldl_solve(*lib.linalg.ldl_factor(x[:, :4]), x)",
+        ])
+    ),
+    "bags and bins": written(
+        " ; ".join([
+            *[f"F.embedding_bag(lib.zeros(2, 3, dtype=lib.long), x, mode='{m}')" for m in ("sum", "mean", "max")],
+            "lib.histogram(x, 5)", "lib.histc(x, 5)",
+        ])
+    ),
 }  # fmt: skip
 
 
@@ -101,6 +121,16 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_forms(program):
     assert told(program, torchlite) == told(program, torch)
+
+
+def test_copies_of_fakes():
+    with module(torchlite, "_subclasses").FakeTensorMode():
+        model = torchlite.nn.Sequential(torchlite.nn.Linear(4, 2), torchlite.nn.BatchNorm1d(2))
+        made = [*model.parameters(), *model.buffers(), torchlite.ones(2, 3).t()]
+        other, last = copy.deepcopy((model, made[-1]))
+        copies = [*other.parameters(), *other.buffers(), last]
+    assert all(a is not b for a, b in zip(made, copies, strict=True))
+    assert list(map(form, copies)) == list(map(form, made))
 
 
 def counted(make, *shapes, fake=False, call=lambda made, *inputs: made(*inputs).sum().backward()):

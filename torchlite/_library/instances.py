@@ -24,7 +24,7 @@ from ..core.state import Seer, handling, local
 from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_default_device
 from ..core.values.cached import cached
 from ..core.values.layout import channels_last_strides
-from .dispatched import factory_call, out_call, overload_named, parts_of, seen
+from .dispatched import factory_call, given_to, out_call, overload_named, parts_of, seen
 from .handlers import handler_for
 
 __all__ = ["Handed", "Instance", "call_classes", "hand_over", "restored", "types_among"]
@@ -217,6 +217,10 @@ class Handed(Backend):
         name, overload, args, kwargs = seen(op, (self_, *values[1:]))
         hand_over(overload_named(f"{name}_", overload), args, kwargs)
         bump(self_)
+
+    def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
+        """A function that is one call, though no operation."""
+        return hand_over(overload_named(name, overload), *given_to(signature, values))
 
     def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
         """The form of an operation that writes to a tensor given."""

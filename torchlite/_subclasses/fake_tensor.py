@@ -118,8 +118,9 @@ class FakeTensor(Tensor):
         return [t.tolist() for t in self.unbind()] if self.dim() else self.item()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = memo[id(self)] = FakeTensor(self.fake_mode, self.elem, self.fake_device)
-        return made.requires_grad_(self.requires_grad)
+        with _disable_current_modes():
+            made = memo[id(self)] = FakeTensor(self.fake_mode, self.elem.clone(), self.fake_device)
+            return made.requires_grad_(self.requires_grad)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

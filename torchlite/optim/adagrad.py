@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..backends.sparse import coo
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.native import in_c
 from ..core.values import Namespace
+from ..core.values.layout import preserve_format
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -73,6 +74,9 @@ class Adagrad(Elementwise):
         state["sum"].add_(coo(indices, values * values, p.shape, True))
         roots = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
         p.add_(coo(indices, values / roots, p.shape, True), alpha=-rate)
+
+    def _watched_array(self, p: Tensor, value: float) -> Tensor:
+        return functions["full_like"](p, value, memory_format=preserve_format)
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] += 1

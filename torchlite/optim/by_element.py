@@ -272,6 +272,9 @@ class Elementwise(Optimizer):
         """Make the state of parameters that have none, that of small ones of one kind in one piece of memory."""
         if not params:
             return
+        if is_watched():
+            self._make_watched_state(group, params, states)
+            return
         counts, arrays = self.counts(group), self.arrays(group)
         with_params = group.get("capturable") or group.get("fused")
         alike: dict[Any, list[int]] = {}
@@ -290,23 +293,29 @@ class Elementwise(Optimizer):
         shown = shown and not any([p.is_complex() for p in params])
         update = self.update
         if shown:
-            self._make_watched_state(group, params)
+            new = [p for p in params if self.lacks_state(self.state[p])]
+            self._make_watched_state(group, new, [self.state[p] for p in new])
             update = self._watched  # type: ignore[assignment]
         with grad_enabled(group["differentiable"]):
             for p in params:
                 grad: Any = p.grad
                 update(p, -grad if shown and group["maximize"] else grad, self.state[p] if stateful else {}, group)
 
-    def _make_watched_state(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
-        """Make the state that is missing, as `_watched` wants it."""
-        for p in params:
-            state = self.state[p]
-            if self.lacks_state(state):
-                for name, value in self.counts(group).items():
-                    state[name] = self._watched_count(value)
-                for name, value in self.arrays(group).items():
-                    alike = functions["full_like"] if value else functions["zeros_like"]
-                    state[name] = alike(p, value) if value else alike(p, memory_format=preserve_format)
+    def _make_watched_state(
+        self, group: dict[str, Any], params: Sequence[Tensor], states: Sequence[dict[str, Any]]
+    ) -> None:
+        """As `make_state`, in the operations that a dispatch mode sees."""
+        for p, state in zip(params, states, strict=True):
+            for name, value in self.counts(group).items():
+                state[name] = self._watched_count(value)
+            for name, value in self.arrays(group).items():
+                state[name] = self._watched_array(p, value)
+
+    def _watched_array(self, p: Tensor, value: float) -> Tensor:
+        """The initial value of an array in the state."""
+        if value:
+            return functions["full_like"](p, value)
+        return functions["zeros_like"](p, memory_format=preserve_format)
 
     def _watched_count(self, value: float) -> Tensor:
         """The initial value of a number in the state, made by an op where a mode watches."""

@@ -80,7 +80,9 @@ class SGD(Elementwise):
             group["nesterov"],
         )
 
-    def _make_watched_state(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+    def _make_watched_state(
+        self, group: dict[str, Any], params: Sequence[Tensor], states: Sequence[dict[str, Any]]
+    ) -> None:
         """The momentum begins as a copy of the first gradient."""
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from ...core.values import arrays
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
 from .kinds import forms_in, replaced
+from .matrices import KERNELS as MATRICES
 from .namespace import broadcast_to, xp
 
 if TYPE_CHECKING:
@@ -83,6 +84,19 @@ def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
     return fresh((bins,), self.dtype)
 
 
+def _histogram(self: MetaArray, bins: int, *_: Any) -> tuple[MetaArray, MetaArray]:
+    return fresh((bins,), self.dtype), fresh((bins + 1,), self.dtype)
+
+
+def _bags(
+    weight: MetaArray, indices: MetaArray, offsets: MetaArray, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
+    include_last_offset: bool, _: int,
+) -> tuple[MetaArray, ...]:  # fmt: skip
+    bags, width = offsets.size - include_last_offset, weight.shape[1]
+    chosen = fresh((bags, width) if mode == 2 else (bags,), np.int64)
+    return fresh((bags, width), weight.dtype), fresh(indices.shape, np.int64), fresh((bags,), np.int64), chosen
+
+
 _WRITING = (
     "scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add", "scatter_reduce.two",
     "index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_reduce", "index_put", "put",
@@ -106,6 +120,7 @@ class MetaBackend(Backend):
         **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
         "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
         "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
+        "histogram.bin_ct": _histogram, "_embedding_bag": _bags, **MATRICES,
     }  # fmt: skip
 
     def kernel(self, op: Op) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, Op, describe, publish, publish_python, published
+from ...core.declare import Composite, Op, Signature, describe, publish, publish_python, published
 from ...core.machine import TensorBase
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
@@ -167,14 +167,20 @@ def _place(self: Tensor, source: Tensor, size: Ints, strides: Ints, offset: int)
     return self
 
 
-@published("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", function=False)
+_RESIZE = Signature("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)")
+
+
+@published(_RESIZE.text, function=False)
 def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
     """Give this tensor another size; its memory is kept as long as it suffices."""
     if requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     if moves(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
-    if _resized(self, size, memory_format):
+    told: Any = self.backend.real if self.backend.handed else local.state.mode.seer
+    if told is not None:
+        told.together("resize_", "default", _RESIZE, (self, size, memory_format))
+    elif _resized(self, size, memory_format):
         bump(self)
     return self
 
