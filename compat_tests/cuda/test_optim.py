@@ -104,7 +104,8 @@ def test_clipping_is_few_launches():
     params = [torch.zeros(4, 4, device="cuda", requires_grad=True) for _ in range(20)]
     for p in params:
         p.grad = torch.ones_like(p)
-    torch.nn.utils.clip_grad_norm_(params, 3.0)
+    for _ in range(3):  # the second time leaves plans, whose constants are filled in once
+        torch.nn.utils.clip_grad_norm_(params, 3.0)
     with cuda_on_host.counted() as tally:
         torch.nn.utils.clip_grad_norm_(params, 3.0)
     assert tally.counts.launches <= 8, tally.kernels

@@ -124,32 +124,42 @@ static PyArrayObject *by_kernel(Call *call, Tensor *a, Tensor *b, int *result)
     return NULL;
 }
 
-static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+// The same call with an `out=`.
+static APART PyObject *unary_into(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
     Mode *mode;
     Tensor *a, *out;
+    if (PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL || (a = host_tensor(args[0])) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    const Loop *loop = loop_for(call, a);
+    PyArrayObject *x = (PyArrayObject *)a->array, *to;
+    if (kind_of(a->dtype) < 0 || (out = given_out(call, kwnames, args[1], mode)) == NULL || !goes_beside(out, a, mode) ||
+        !takes(out, call->loops[kind_of(a->dtype)].result, PyArray_NDIM(x), PyArray_DIMS(x)))
+        return decline(f, args, nargsf, kwnames);
+    to = (PyArrayObject *)out->array;
+    if (loop == NULL && (call->bound >= 0 || meet(x, to) || !run_kernel_into(call->kernel, a->array, out->array)))
+        return decline(f, args, nargsf, kwnames);
+    if (count_write(out) < 0)
+        return NULL;
+    if (loop != NULL)
+        run_unary(loop, x, to);
+    return Py_NewRef(out);
+}
+
+static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a;
     const Loop *loop;
     PyArrayObject *made;
     int slot;
+    if (kwnames != NULL)
+        return unary_into(f, args, nargsf, kwnames);
     if (PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL || (a = host_tensor(args[0])) == NULL)
         return decline(f, args, nargsf, kwnames);
-    loop = loop_for(call, a);
-    if (kwnames != NULL) {
-        PyArrayObject *x = (PyArrayObject *)a->array, *to;
-        if (kind_of(a->dtype) < 0 || (out = given_out(call, kwnames, args[1], mode)) == NULL || !goes_beside(out, a, mode) ||
-            !takes(out, call->loops[kind_of(a->dtype)].result, PyArray_NDIM(x), PyArray_DIMS(x)))
-            return decline(f, args, nargsf, kwnames);
-        to = (PyArrayObject *)out->array;
-        if (loop == NULL && (call->bound >= 0 || meet(x, to) || !run_kernel_into(call->kernel, a->array, out->array)))
-            return decline(f, args, nargsf, kwnames);
-        if (count_write(out) < 0)
-            return NULL;
-        if (loop != NULL)
-            run_unary(loop, x, to);
-        return Py_NewRef(out);
-    }
-    if (loop != NULL) {
+    if ((loop = loop_for(call, a)) != NULL) {
         slot = loop->result;
         if ((made = result_like(loop, (PyArrayObject *)a->array)) != NULL)
             run_unary(loop, (PyArrayObject *)a->array, made);
@@ -290,46 +300,65 @@ static inline void run_pair(const Loop *loop, Tensor *a, Tensor *b, const Number
         run_binary(loop, (PyArrayObject *)a->array, (PyArrayObject *)b->array, form, made);
 }
 
+// The same call with an `out=`.
+static APART PyObject *binary_into(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a, *b = NULL, *out;
+    const Loop *loop;
+    Number number;
+    Broadcast form;
+    npy_intp dims[NPY_MAXDIMS];
+    if (PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
+        (out = given_out(call, kwnames, args[2], mode)) == NULL || call->product || (a = host_tensor(args[0])) == NULL ||
+        (loop = loop_for(call, a)) == NULL || !second_operand(call, a, args[1], &b, &number))
+        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *x = (PyArrayObject *)a->array;
+    int ndim = PyArray_NDIM(x);
+    if (b == NULL)
+        memcpy(dims, PyArray_DIMS(x), ndim * sizeof *dims);
+    else
+        ndim = go_together(x, (PyArrayObject *)b->array, dims, &form);
+    if (ndim < 0 || !takes(out, loop->result, ndim, dims) || !goes_beside(out, a, mode) ||
+        (b != NULL && !goes_beside(out, b, mode)))
+        return decline(f, args, nargsf, kwnames);
+    if (count_write(out) < 0)
+        return NULL;
+    run_pair(loop, a, b, &number, &form, (PyArrayObject *)out->array);
+    return Py_NewRef(out);
+}
+
 static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
     Mode *mode;
-    Tensor *a, *b = NULL, *out = NULL;
+    Tensor *a, *b = NULL;
     const Loop *loop;
     PyArrayObject *made;
     Number number;
     Broadcast form;
     npy_intp dims[NPY_MAXDIMS];
     int ndim = -1;
-    if (PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
-        (kwnames != NULL && (out = given_out(call, kwnames, args[2], mode)) == NULL))
+    if (kwnames != NULL)
+        return binary_into(f, args, nargsf, kwnames);
+    if (PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL)
         return decline(f, args, nargsf, kwnames);
     if (call->bound < 0 && call->product)
-        return out == NULL ? call_product(f, args, nargsf, mode) : decline(f, args, nargsf, kwnames);
+        return call_product(f, args, nargsf, mode);
     if ((a = host_tensor(args[0])) == NULL && is_number(args[1]))
         a = spread_tensor(args[0]);
     const int fine = a != NULL && (loop = loop_for(call, a)) != NULL && second_operand(call, a, args[1], &b, &number);
     if (fine && b != NULL)
         ndim = go_together((PyArrayObject *)a->array, (PyArrayObject *)b->array, dims, &form);
     if (!fine || (b != NULL && ndim < 0)) {
-        PyObject *result = out == NULL ? by_spread(call, args, mode) : NULL;
+        PyObject *result = by_spread(call, args, mode);
         return result != NULL || PyErr_Occurred() ? result : decline(f, args, nargsf, kwnames);
     }
-    PyArrayObject *x = (PyArrayObject *)a->array;
-    if (b == NULL) {
-        ndim = PyArray_NDIM(x);
-        memcpy(dims, PyArray_DIMS(x), ndim * sizeof *dims);
-    }
-    if (out != NULL) {
-        if (!is_plain(a->array) || !takes(out, loop->result, ndim, dims) || !goes_beside(out, a, mode) ||
-            (b != NULL && !goes_beside(out, b, mode)))
-            return decline(f, args, nargsf, kwnames);
-        if (count_write(out) < 0)
-            return NULL;
-        run_pair(loop, a, b, &number, &form, (PyArrayObject *)out->array);
-        return Py_NewRef(out);
-    }
-    made = (PyArrayObject *)fresh(loop->result, ndim, dims);
+    if (b == NULL)
+        made = result_like(loop, (PyArrayObject *)a->array);
+    else
+        made = (PyArrayObject *)fresh(loop->result, ndim, dims);
     if (made == NULL) {
         PyErr_Clear();
         return decline(f, args, nargsf, kwnames);

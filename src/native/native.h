@@ -22,8 +22,10 @@
 
 #if defined(__GNUC__)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
+#define APART __attribute__((noinline, cold))  // what rarely runs, and must not weigh on what it stands beside
 #else
 #define LIKELY(x) (x)
+#define APART
 #endif
 
 // ---- parts.c: the structs from which the Python classes derive. A list of fields gives the struct, what the collector
@@ -93,7 +95,13 @@ extern PyArray_Descr *descrs[KINDS];
 extern Loop adding[SLOTS];                               // the loops of np.add
 int prepare_arrays(void);
 int slot_of(PyObject *dtype);                            // -1: none
-static inline int kind_of(PyObject *dtype) { return dtype == known.float16 ? HALF : slot_of(dtype); }
+
+static inline int kind_of(PyObject *dtype)
+{
+    const int slot = slot_of(dtype);
+    return slot < 0 && dtype == known.float16 ? HALF : slot;
+}
+
 PyObject *dtype_at(int slot);                            // borrowed
 void keep_positive(const float *g, const float *x, float *to, npy_intp n);  // kernels/pointwise.c
 int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out);  // kernels/kernel.c: whether it did, which Python's do not

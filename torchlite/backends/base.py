@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core.values import arrays
 from ..core.values import dtype as dt
-from ..core.values.arrays import Namespace
+from ..core.values.arrays import Namespace, for_namespace
 from ..core.values.device import (
     backend_names,
     device,
@@ -99,7 +99,9 @@ class Backend:
             return found
         if kernel is None:
             raise missing_kernel(op.name, self.device)
-        return functools.partial(kernel, self if op.on_backend else self.xp)
+        if op.on_backend:
+            return functools.partial(kernel, self)
+        return functools.partial(for_namespace(kernel, self.xp), self.xp)
 
     def takes_halves(self, op: Op) -> bool:
         """Whether this op's kernel takes halves as they are, where others are given them as float32."""

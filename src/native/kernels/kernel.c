@@ -18,21 +18,24 @@ typedef struct {
     PyObject *general;
 } Kernel;
 
-static PyObject *attempted(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t count)
+// What the first of the attempts at these arguments that comes to something makes.
+static inline PyObject *attempted(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t count)
 {
-    PyObject *made = NULL;
-    for (const KernelDef *def = kernel->def; !made && def->name && !strcmp(def->name, kernel->def->name); def++) {
-        made = def->attempt(arguments, count);
-        if (PyErr_Occurred()) break;
+    for (const KernelDef *def = kernel->def; def->name && !strcmp(def->name, kernel->def->name); def++) {
+        PyObject *made = def->attempt(arguments, count);
+        if (made || PyErr_Occurred()) return made;
     }
-    return made;
+    return NULL;
 }
 
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names)
 {
     Kernel *kernel = (Kernel *)self;
-    PyObject *made = names ? NULL : attempted(kernel, arguments, PyVectorcall_NARGS(flags));
-    return made || PyErr_Occurred() ? made : PyObject_Vectorcall(kernel->general, arguments, flags, names);
+    if (!names) {
+        PyObject *made = attempted(kernel, arguments, PyVectorcall_NARGS(flags));
+        if (made || PyErr_Occurred()) return made;
+    }
+    return PyObject_Vectorcall(kernel->general, arguments, flags, names);
 }
 
 static PyArrayObject *wanted;  // borrowed: where the pointwise kernel that begins may put its results, if they fit

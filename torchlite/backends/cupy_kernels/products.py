@@ -137,19 +137,21 @@ def _rows(array: Any) -> Any:
 
 
 def _linear(input: Any, weight: Any) -> Any:
-    """`input @ weight.T` of halves, which are rounded once."""
-    if input.dtype.char not in _HALVES or not input.size:
+    """`input @ weight.T`; that of halves is rounded once."""
+    if input.dtype.char not in _KINDS or not input.size:
         return NotImplemented
     return product(_rows(input), weight.T).reshape((*input.shape[:-1], len(weight)))
 
 
 def _linear_with_bias(bias: Any, input: Any, weight: Any) -> Any:
     """The same plus a bias, before they are rounded."""
-    if input.dtype.char not in _HALVES or not input.size:
+    if input.dtype.char not in _KINDS or not input.size:
         return NotImplemented
-    made = cupy.empty((*input.shape[:-1], len(weight)), input.dtype)
-    cupy.add(unrounded(_rows(input), weight.T), bias, _rows(made), casting="unsafe")
-    return made
+    halves = input.dtype.char in _HALVES
+    made = (unrounded if halves else product)(_rows(input), weight.T)
+    rounded = cupy.empty(made.shape, input.dtype) if halves else made
+    cupy.add(made, bias, rounded, casting="unsafe")
+    return rounded.reshape((*input.shape[:-1], len(weight)))
 
 
 def _batch(matrices: Any, shape: tuple[int, ...]) -> Any:

@@ -29,13 +29,13 @@ def _product(xp: Namespace, input: Array, weight: Any) -> Any:
 
 def _unrounded(xp: Namespace, input: Array, weight: Any) -> Any:
     """`input @ weight.T`, of halves in float32."""
-    made = xp.dot(_rows(input), weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
+    made = _rows(input).dot(weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
 def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
     if input.dtype.char in "fd" and input.ndim == 2:
-        made = xp.dot(input, weight.T)
+        made = input.dot(weight.T)
         made += bias
         return made
     made = _unrounded(xp, input, weight)
