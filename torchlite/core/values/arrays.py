@@ -22,6 +22,9 @@ else:
     Backend = Any  # for annotations by name: backends stand above
 
 
+_with_own: dict[Callable[..., Any], tuple[str, Callable[..., Any]]] = {}
+
+
 def or_own(general: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel, `general(xp, …)`, in whose place a namespace may have a function of that name.
 
@@ -35,11 +38,11 @@ def or_own(general: Callable[..., Any]) -> Callable[..., Any]:
         made = NotImplemented if own is None else own(*operands)
         return general(xp, *operands) if made is NotImplemented else made
 
-    call.own_name = name
+    _with_own[call] = name, general
     return call
 
 
 def for_namespace(kernel: Callable[..., Any], xp: Namespace) -> Callable[..., Any]:
     """A kernel over one namespace, which is asked here, once, whether it has a function in the kernel's place."""
-    name = getattr(kernel, "own_name", None)
-    return kernel.__wrapped__ if name is not None and name not in xp.__dict__ else kernel
+    name, general = _with_own.get(kernel, (None, kernel))
+    return kernel if name in xp.__dict__ else general
