@@ -65,31 +65,24 @@ class Nested(NestedParts, Lifted):
         return self.main.stride()
 
 
-_NO_HOOKS = (
-    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
-    "case."
-)
-
-
 class NestedLevel(Level):
     """One run of `grad` or `vjp`.
 
     Inside, operations are recorded whatever mode the transform is called in. That mode decides about the levels below.
     """
 
+    no_hooks = (
+        "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your "
+        "use case."
+    )
+
     def __init__(self, always: bool = False) -> None:
         super().__init__(NestedBackend)
         self.always = always
 
-    def _take(self, state: State) -> Any:
-        if state.mode.saved_hooks:
-            raise RuntimeError(_NO_HOOKS)
-        return super()._take(state)
-
-    def _set(self, state: State, kept: Any) -> None:
-        super()._set(state, kept)
-        state.hooks_refused = _NO_HOOKS
-        self.plans = self.depth > 1 and not self.always  # the outermost has twins
+    @property
+    def plans(self) -> bool:  # type: ignore[override]
+        return self.depth > 1 and not self.always  # the outermost has twins
 
     def mode_inside(self, mode: Mode) -> Mode:
         return with_grad(super().mode_inside(mode), True)

@@ -21,11 +21,11 @@ class Pullback:
 
     def __init__(self, level: NestedLevel, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         """To be made while the level runs; `inputs` are its leaves."""
-        self.edges = [resolve(t) if level.array_of(t) is not None else None for t in outputs]
-        self.outputs = [level.inside(t) for t in outputs]
         self.level = level
-        self.leaves = [resolve(t) for t in inputs]
+        self.outputs = [level.inside(t) for t in outputs]
+        self.edges = [None if inside is t else resolve(t) for t, inside in zip(outputs, self.outputs)]
         self.inputs = [level.inside(t) for t in inputs]
+        self.leaves = [resolve(t) for t in inputs]
 
     def __call__(self, gradients: Sequence[Any], retain_graph: bool, create_graph: bool) -> list[Tensor]:
         """The gradients of the inputs, zeros for those that no output depends on."""

@@ -25,7 +25,12 @@ def settle(level: NestedLevel, edges: Sequence[Any], bare: bool) -> bool:
     seen = set(stack)
     while stack:
         node = stack.pop()
-        following = [edge[0] for edge in node.next_edges if edge.__class__ is tuple]
+        following = []
+        for edge in node.next_edges:
+            if edge.__class__ is tuple:
+                following.append(edge[0])
+            elif edge is not None:
+                plain = plain and edge.extra is None
         saved = node.saved_entries
         if level.has_twins and _is_by_twins(node):
             by_twins.append(node)
@@ -40,7 +45,6 @@ def settle(level: NestedLevel, edges: Sequence[Any], bare: bool) -> bool:
             plain = plain and all(map(_plain_entry, saved))
         else:
             plain = False
-        plain = plain and all([e.extra is None for e in node.next_edges if e is not None and e.__class__ is not tuple])
         for to in following:
             if to not in seen:
                 seen.add(to)

@@ -36,6 +36,7 @@ class Level(LevelParts, Context):
 
     elements: int | None = None  # of how many elements it makes a batch
     plans = False  # whether calls on its tensors are planned: plans.py
+    no_hooks: str | None = None  # why hooks for saved tensors may not be on while it runs
     by_plan = staticmethod(by_plan)
 
     def __init__(self, kind: type[Transform]) -> None:
@@ -71,8 +72,8 @@ class Level(LevelParts, Context):
 
     def inside(self, value: Any) -> Any:
         """The tensor inside one of this level; any other value as it is."""
-        array = self.array_of(value)
-        return value if array is None else array.main
+        own = isinstance(value, TensorBase) and value.backend.level == self.serial
+        return value.array.main if own else value
 
     def shown(self, inside: str, array: arrays.Array = None) -> str:
         """The printed form of a tensor of this level, by that of the tensor inside."""
@@ -114,6 +115,8 @@ class Level(LevelParts, Context):
         """Make ready for a pass from these edges while this level runs."""
 
     def _take(self, state: State) -> tuple[Mode, tuple[Level, ...], str | None]:
+        if self.no_hooks and state.mode.saved_hooks:
+            raise RuntimeError(self.no_hooks)
         self.outer = state.mode
         return state.mode, state.levels, state.hooks_refused
 
@@ -123,6 +126,7 @@ class Level(LevelParts, Context):
         self.running = True
         state.levels = (*levels, self)
         state.mode = self.mode_inside(mode)
+        state.hooks_refused = self.no_hooks or state.hooks_refused
 
     def mode_inside(self, mode: Mode) -> Mode:
         """The mode in which what is given runs: where one differentiates, inference mode is left."""
@@ -135,12 +139,12 @@ class Level(LevelParts, Context):
         state.mode = left(outer, state.mode)
         state.hooks_refused = refused
         self.running = False
-        for t in self.adopted:
-            array = self.array_of(t)
-            if array is not None:
-                t.array, t.backend, t.edge = array.main.array, array.main.backend, array.main.edge
-        self.adopted.clear()
-        state.adopted = sum([len(level.adopted) for level in state.levels])
+        if self.adopted:
+            for t in self.adopted:
+                inside = self.inside(t)
+                t.array, t.backend, t.edge = inside.array, inside.backend, inside.edge
+            state.adopted = sum([len(level.adopted) for level in levels])
+            self.adopted.clear()
         for backend in self.backends.values():  # which know this level and themselves: cycles
             backend.__dict__.pop("real", None)
             backend.__dict__.pop("home", None)
