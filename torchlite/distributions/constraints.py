@@ -207,14 +207,18 @@ class _Real(Constraint):
 
 
 class _Bounded(Constraint):
-    """Numbers between bounds. A subclass names those it has in `bounds`, and says in `holds` how they bind."""
+    """Numbers between bounds, which a subclass names, as it says which values they `admit`."""
 
-    bounds: tuple[str, ...] = ("lower_bound", "upper_bound")
+    bounds: tuple[str, ...]
+    admit: Callable[..., Tensor]
     lower_bound: Any
     upper_bound: Any
     __signature__: inspect.Signature
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, bounds: str = "", admit: Callable[..., Tensor] | None = None) -> None:
+        if admit is None:  # a program's own class of such regions
+            return
+        cls.bounds, cls.admit = tuple(bounds.split()), staticmethod(admit)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         cls.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in cls.bounds])
 
@@ -224,49 +228,53 @@ class _Bounded(Constraint):
             raise TypeError(f"{type(self).__name__}.__init__() takes just {' and '.join(self.bounds)}")
         self.__dict__.update(given)
 
+    def check(self, value: Tensor) -> Tensor:
+        return self.admit(value, *[getattr(self, name) for name in self.bounds])
+
     def _shown(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.bounds)
 
 
-class _GreaterThan(_Bounded):
+class _GreaterThan(_Bounded, bounds="lower_bound", admit=lambda x, low: low < x):
     """Numbers above a bound."""
 
-    bounds = ("lower_bound",)
 
-    def check(self, value: Tensor) -> Tensor:
-        return self.lower_bound < value
-
-
-class _GreaterThanEq(_Bounded):
+class _GreaterThanEq(_Bounded, bounds="lower_bound", admit=lambda x, low: low <= x):
     """Numbers not below a bound."""
 
-    bounds = ("lower_bound",)
 
-    def check(self, value: Tensor) -> Tensor:
-        return self.lower_bound <= value
-
-
-class _LessThan(_Bounded):
+class _LessThan(_Bounded, bounds="upper_bound", admit=lambda x, high: x < high):
     """Numbers below a bound."""
 
-    bounds = ("upper_bound",)
 
-    def check(self, value: Tensor) -> Tensor:
-        return value < self.upper_bound
-
-
-class _Interval(_Bounded):
+class _Interval(_Bounded, bounds="lower_bound upper_bound", admit=lambda x, low, high: (low <= x) & (x <= high)):
     """Numbers between two bounds, which are in."""
 
-    def check(self, value: Tensor) -> Tensor:
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
 
-
-class _HalfOpenInterval(_Bounded):
+class _HalfOpenInterval(
+    _Bounded, bounds="lower_bound upper_bound", admit=lambda x, low, high: (low <= x) & (x < high)
+):
     """Numbers between two bounds, of which the upper is out."""
 
-    def check(self, value: Tensor) -> Tensor:
-        return (self.lower_bound <= value) & (value < self.upper_bound)
+
+class _IntegerInterval(
+    _Bounded, bounds="lower_bound upper_bound", admit=lambda x, low, high: (x % 1 == 0) & (low <= x) & (x <= high)
+):
+    """Whole numbers between two bounds, which are in."""
+
+    is_discrete = True
+
+
+class _IntegerLessThan(_Bounded, bounds="upper_bound", admit=lambda x, high: (x % 1 == 0) & (x <= high)):
+    """Whole numbers not above a bound."""
+
+    is_discrete = True
+
+
+class _IntegerGreaterThan(_Bounded, bounds="lower_bound", admit=lambda x, low: (x % 1 == 0) & (x >= low)):
+    """Whole numbers not below a bound."""
+
+    is_discrete = True
 
 
 class _Boolean(Constraint):
@@ -274,31 +282,6 @@ class _Boolean(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
-
-
-class _IntegerInterval(_Bounded):
-    """Whole numbers between two bounds, which are in."""
-
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
-
-
-class _IntegerLessThan(_Bounded):
-    is_discrete = True
-    bounds = ("upper_bound",)
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-
-class _IntegerGreaterThan(_Bounded):
-    is_discrete = True
-    bounds = ("lower_bound",)
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 # ---- regions of vectors

@@ -13,6 +13,7 @@ from typing import Any
 from ..autograd.function import Function
 from ..backends.meta.array import Memory, MetaArray
 from ..core.declare.elementwise import Elementwise
+from ..core.declare.rules import rules_in
 from ..core.machine import Tensor, as_class, wrap
 from ..core.machine.registry import registry
 from ..core.state import local
@@ -163,14 +164,7 @@ def strided_from_list(components: Sequence[Tensor], requires_grad: bool = False)
 
 Rule = Callable[..., Any]
 _RULES: dict[str, Rule] = {}
-
-
-def _rule(names: str) -> Callable[[Rule], Rule]:
-    def keep(f: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(names.split(), f))
-        return f
-
-    return keep
+_rule = rules_in(_RULES)
 
 
 def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...core.declare.elementwise import Elementwise
 from ...core.declare.reduction import Along, Reduction
+from ...core.declare.rules import rules_in
 from ...core.machine.registry import registry
 from ._dtensor_spec import DTensorSpec
 from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial
@@ -46,14 +47,7 @@ class Call(NamedTuple):
 
 Rule = Callable[[Call], Iterator[Strategy]]
 _RULES: dict[str, Rule] = {}
-
-
-def _rule(names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(names.split(), rule))
-        return rule
-
-    return register
+_rule = rules_in(_RULES)
 
 
 def strategies(call: Call) -> list[Strategy]:

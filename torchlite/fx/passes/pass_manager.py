@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from .infra.pass_manager import _validate_pass_schedule_constraint, this_before_that_pass_constraint
+from .infra.pass_manager import Schedule, this_before_that_pass_constraint
 
 __all__ = [
     "PassManager", "inplace_wrapper", "log_hook", "loop_pass", "these_before_those_pass_constraint",
@@ -66,27 +66,15 @@ def these_before_those_pass_constraint(these: Pass, those: Pass) -> Callable[[Pa
     return holds
 
 
-class PassManager:
+class PassManager(Schedule):
     """Runs passes; constraints say which must come before which."""
 
-    def __init__(self, passes: list[Pass] | None = None, constraints: list[Callable[..., bool]] | None = None) -> None:
-        self.passes, self.constraints = passes or [], constraints or []
-        self._validated = False
+    validate = Schedule._validate
 
     @classmethod
     def build_from_passlist(cls, passes: list[Pass]) -> PassManager:
         """A manager of these passes."""
         return cls(passes)
-
-    def add_pass(self, _pass: Pass) -> None:
-        """Run one more pass."""
-        self.passes.append(_pass)
-        self._validated = False
-
-    def add_constraint(self, constraint: Callable[..., bool]) -> None:
-        """Keep to one more constraint."""
-        self.constraints.append(constraint)
-        self._validated = False
 
     def remove_pass(self, _passes: list[str]) -> None:
         """Do without the passes of these names."""
@@ -97,13 +85,6 @@ class PassManager:
         """Run another pass in the place of one."""
         self.passes = [_replacement if p.__name__ == _target.__name__ else p for p in self.passes]
         self._validated = False
-
-    def validate(self) -> None:
-        """Raise an error where a constraint is not kept to."""
-        if not self._validated:
-            for constraint in self.constraints:
-                _validate_pass_schedule_constraint(constraint, self.passes)
-            self._validated = True
 
     def __call__(self, source: Any) -> Any:
         self.validate()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backends.sparse import like as of_array
+from ...core.declare.rules import rules_in
 from ...core.machine import Tensor
 from ...core.values import strided
 
@@ -30,19 +31,12 @@ _REARRANGING = """
 _NOT_IN_PLACE = ("angle", "isnan", "positive", "signbit", "fmax", "fmin", "logaddexp", "logaddexp2")
 
 _rules: dict[str, Rule] = {}
+_rule = rules_in(_rules)
 
 
 def rule_of(func: Any) -> Rule | None:
     """What makes masked tensors of a call of an overload of `torch.ops.aten`; None where nothing does."""
     return _rules.get(func.overloadpacket.__name__)
-
-
-def _rule(names: str) -> Callable[[Rule], Rule]:
-    def keep(f: Rule) -> Rule:
-        _rules.update(dict.fromkeys(names.split(), f))
-        return f
-
-    return keep
 
 
 def _in_place(names: str) -> str:

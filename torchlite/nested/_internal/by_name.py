@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.declare.rules import rules_in
 from ...core.machine.registry import aliases
 
 Rule = Callable[..., Any]
 
 RULES: dict[str, Rule] = {}
-
-
-def rule(names: str) -> Callable[[Rule], Rule]:
-    """Say what functions do: `f` gets the function of torch, and the arguments of the call."""
-
-    def keep(f: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names.split(), f))
-        return f
-
-    return keep
+rule = rules_in(RULES)  # a rule gets the function of torch, and the arguments of the call
 
 
 def rule_of(name: str) -> Rule | None:

@@ -28,10 +28,38 @@ class Container(Module):
             self.add_module(name, module)
 
 
-class Sequential(Module):
-    """Modules that are called one after another, each on what the one before gave."""
+class _Numbered(Module):
+    """Modules that are named by their positions."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]
+
+    def _renumber(self, modules: Iterable[Any]) -> None:
+        """Name the modules by their positions."""
+        self._modules = {str(i): module for i, module in enumerate(modules)}
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def pop(self: Any, key: int | slice) -> Any:
+        """Take modules out."""
+        found = self[key]
+        del self[key]
+        return found
+
+
+class Sequential(_Numbered):
+    """Modules that are called one after another, each on what the one before gave."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -55,19 +83,6 @@ class Sequential(Module):
         for name in names:
             delattr(self, name)
         self._renumber(self._modules.values())
-
-    def _renumber(self, modules: Iterable[Any]) -> None:
-        """Name the modules by their positions."""
-        self._modules = {str(i): module for i, module in enumerate(modules)}
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
@@ -101,11 +116,6 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def append(self, module: Module) -> Self:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
     def insert(self, index: int, module: Module) -> Self:
         """Add a module before the one at `index`."""
         if not isinstance(module, Module):
@@ -123,21 +133,13 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def pop(self, key: int | slice) -> Any:
-        """Take modules out."""
-        found = self[key]
-        del self[key]
-        return found
-
 
 def _not_sequential(other: Any) -> ValueError:
     return ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
 
 
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """Modules in a list, whose parameters are those of the module that holds it. It cannot be called itself."""
-
-    _modules: dict[str, Module]  # type: ignore[assignment]
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -159,13 +161,7 @@ class ModuleList(Module):
         places = range(len(self))[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         for place in places:
             delattr(self, str(place))
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
+        self._renumber(self._modules.values())
 
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
@@ -192,25 +188,11 @@ class ModuleList(Module):
             lines.append("\n  " + _addindent(line, 2))
         return f"{self._get_name()}({''.join(lines)}\n)"
 
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def insert(self, index: int, module: Module) -> None:
         """Add a module before the one at `index`."""
         for i in range(len(self), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
-
-    def append(self, module: Module) -> Self:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def pop(self, key: int | slice) -> Any:
-        """Take modules out."""
-        found = self[key]
-        del self[key]
-        return found
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end."""

@@ -59,19 +59,12 @@ def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
     return lambda a, b: not (a == that and b == this)
 
 
-class PassManager:
-    """Runs passes, `steps` times; checks may follow each of them."""
+class Schedule:
+    """Passes, and constraints that say which must come before which."""
 
-    def __init__(
-        self, passes: list[Pass] | None = None, constraints: list[Constraint] | None = None, steps: int | None = None,
-        run_checks_after_each_pass: bool = False, suppress_check_failures: bool = False,
-    ) -> None:  # fmt: skip
-        self.passes = passes or []
-        self.constraints = constraints or []
+    def __init__(self, passes: list[Pass] | None = None, constraints: list[Constraint] | None = None) -> None:
+        self.passes, self.constraints = passes or [], constraints or []
         self._validated = False
-        self.steps = 1 if steps is None else steps
-        self.run_checks_after_each_pass = run_checks_after_each_pass
-        self.suppress_check_failures = suppress_check_failures
 
     def add_pass(self, _pass: Pass) -> None:
         """Run one more pass."""
@@ -83,12 +76,27 @@ class PassManager:
         self.constraints.append(constraint)
         self._validated = False
 
-    def validate_constraints(self) -> None:
+    def _validate(self) -> None:
         """Raise an error where the passes stand in an order that a constraint forbids."""
         if not self._validated:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)
             self._validated = True
+
+
+class PassManager(Schedule):
+    """Runs passes, `steps` times; checks may follow each of them."""
+
+    def __init__(
+        self, passes: list[Pass] | None = None, constraints: list[Constraint] | None = None, steps: int | None = None,
+        run_checks_after_each_pass: bool = False, suppress_check_failures: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(passes, constraints)
+        self.steps = 1 if steps is None else steps
+        self.run_checks_after_each_pass = run_checks_after_each_pass
+        self.suppress_check_failures = suppress_check_failures
+
+    validate_constraints = Schedule._validate
 
     def solve_constraints(self) -> None:
         """Put the passes in an order that all constraints allow."""
