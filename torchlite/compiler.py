@@ -24,19 +24,11 @@ def _unchanged(fn: _T) -> _T:
 
 
 def compile(
-    model: Any = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | Callable[..., Any] | None = None,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    name: str | None = None,
-    disable: bool = False,
-    recompile_limit: int | None = None,
-    isolate_recompiles: bool = False,
-    shapes_spec: Any = None,
-) -> Any:
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: dict[str, Any] | None = None,
+    name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
+    isolate_recompiles: bool = False, shapes_spec: Any = None,
+) -> Any:  # fmt: skip
     """`model` itself, a function or module; without one, a decorator that leaves what it decorates as it is."""
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")

@@ -97,16 +97,9 @@ def _directory(repo: str, source: str) -> str:
 
 
 def load(
-    repo_or_dir: str,
-    model: str,
-    *args: Any,
-    source: str = "github",
-    trust_repo: Any = "check",
-    force_reload: bool = False,
-    verbose: bool = True,
-    skip_validation: bool = False,
-    **kwargs: Any,
-) -> Any:
+    repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check",
+    force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
     """What the function `model` of a directory's `hubconf.py` gives; `source` must be "local"."""
     return _entry(_hubconf(_directory(repo_or_dir, source.lower())), model)(*args, **kwargs)
 
@@ -148,14 +141,9 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
 
 
 def load_state_dict_from_url(
-    url: str,
-    model_dir: str | None = None,
-    map_location: Any = None,
-    progress: bool = True,
-    check_hash: bool = False,
-    file_name: str | None = None,
-    weights_only: bool = False,
-) -> dict[str, Any]:
+    url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
+    file_name: str | None = None, weights_only: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """What `torch.load` gives for the file at an address, a copy of which is kept in `model_dir`."""
     directory = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(directory, exist_ok=True)

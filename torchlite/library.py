@@ -75,15 +75,9 @@ class CustomOpDef:
 
 
 def custom_op(
-    name: str,
-    fn: Callable[..., Any] | None = None,
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    device_types: str | Sequence[str] | None = None,
-    schema: str | None = None,
-    tags: Sequence[Any] | None = None,
-) -> Any:
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Sequence[Any] | None = None,
+) -> Any:  # fmt: skip
     """Make an operator of a function of tensors."""
 
     def made(fn: Callable[..., Any]) -> CustomOpDef:

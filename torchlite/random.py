@@ -60,13 +60,9 @@ class fork_rng(Context, contextlib.ContextDecorator):
     """Inside, draws are made as always; afterwards the streams are where they were before."""
 
     def __init__(
-        self,
-        devices: Any = None,
-        enabled: bool = True,
-        _caller: str = "fork_rng",
-        _devices_kw: str = "devices",
+        self, devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
         device_type: str = "cuda",
-    ) -> None:
+    ) -> None:  # fmt: skip
         device(device_type)
         self.enabled = enabled
 

@@ -34,14 +34,9 @@ _get_name = _name
 
 
 def vmap_impl(
-    func: Callable[..., Any],
-    in_dims: Any,
-    out_dims: Any,
-    randomness: str,
-    chunk_size: int | None,
-    *args: Any,
+    func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any,
     **kwargs: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     return vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)(*args, **kwargs)
 
 

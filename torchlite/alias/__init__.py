@@ -20,13 +20,9 @@ __all__ = ["Alias", "disable", "enable", "enabled"]
 
 
 def enable(
-    *,
-    scope: Iterable[str] | None = None,
-    blocked: Iterable[str] = (),
-    coexist: bool = False,
-    lazy: bool = False,
+    *, scope: Iterable[str] | None = None, blocked: Iterable[str] = (), coexist: bool = False, lazy: bool = False,
     report: bool = False,
-) -> Alias:
+) -> Alias:  # fmt: skip
     """From now on `import torch` gives torchlite, until `disable()` or the end of the `with` this is used in.
 
     `scope`: only code of these packages (or modules) sees it, and everyone else what was there before.

@@ -26,12 +26,9 @@ def install(alias: Alias) -> Callable[[], None]:
         return sys._getframe(2).f_globals.get("__name__", "")
 
     def door(
-        name: str,
-        globals: Mapping[str, Any] | None = None,
-        locals: Mapping[str, Any] | None = None,
-        fromlist: Sequence[str] = (),
-        level: int = 0,
-    ) -> ModuleType:
+        name: str, globals: Mapping[str, Any] | None = None, locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] = (), level: int = 0,
+    ) -> ModuleType:  # fmt: skip
         if level or not is_torch(name):
             return import_(name, globals, locals, fromlist, level)
         return _translated(alias, name, (globals or {}).get("__name__", ""), import_, globals, locals, fromlist)

@@ -117,13 +117,9 @@ def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Backen
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any | None = None,
-) -> None:
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    grad_variables: Any = None, inputs: Any | None = None,
+) -> None:  # fmt: skip
     """Accumulate into the leaves' `.grad` the gradients of `tensors`, weighted by `grad_tensors`."""
     if local.state.levels:
         raise RuntimeError(
@@ -187,16 +183,10 @@ def _goal(place: Any) -> Any:
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of `outputs`, weighted by `grad_outputs`, with respect to `inputs`.
 
     With `is_grads_batched`, each of `grad_outputs` has one dimension more, the first, and so has each result.
@@ -272,12 +262,9 @@ def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequ
 
 
 def _backward(
-    self: Tensor,
-    gradient: Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
     inputs: Any | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Accumulate into the leaves' `.grad` the gradient of this tensor, which is a scalar unless `gradient` is given."""
     plain = self.__class__ is Tensor and local.state.mode.plain
     edge = self.edge

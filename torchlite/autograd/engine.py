@@ -27,14 +27,9 @@ _NESTED = 16  # of so many passes, each run by a node of the one before, the nex
 
 
 def run(
-    roots: Sequence[tuple[Any, Tensor | None]],
-    goals: Sequence[Any] | None,
-    keep_graph: bool,
-    create_graph: bool,
-    accumulate: bool,
-    tensors: bool = False,
-    fresh_stack: bool = False,
-) -> list[Tensor | None]:
+    roots: Sequence[tuple[Any, Tensor | None]], goals: Sequence[Any] | None, keep_graph: bool, create_graph: bool,
+    accumulate: bool, tensors: bool = False, fresh_stack: bool = False,
+) -> list[Tensor | None]:  # fmt: skip
     """Send gradients from `roots`, pairs of an edge and the gradient that enters there.
 
     With `goals` (edges), only what they need is run; the result is their gradients, unless `accumulate` puts those

@@ -21,13 +21,9 @@ def zeros(form: Any) -> Tensor:
 
 
 def tangents_by_jvp(
-    ctx: BackwardCFunction,
-    inputs: Sequence[Any],
-    tangents: Sequence[Tensor | None],
-    outputs: Sequence[Any],
-    dirty: Set[int],
-    fixed: Set[int],
-) -> list[Tensor | None]:
+    ctx: BackwardCFunction, inputs: Sequence[Any], tangents: Sequence[Tensor | None], outputs: Sequence[Any],
+    dirty: Set[int], fixed: Set[int],
+) -> list[Tensor | None]:  # fmt: skip
     """The tangents of the outputs, as the user's `jvp` says. `dirty` and `fixed` are ids of outputs, see `Outcome`."""
     given = list(tangents)
     if ctx._materializes:
@@ -81,13 +77,9 @@ def _checked(at: int, tangent: Any, output: Any, fixed: bool, written: Tensor | 
 
 
 def push_tangents(
-    ctx: BackwardCFunction,
-    inputs: Sequence[Any],
-    outputs: Sequence[Any],
-    results: Sequence[Any],
-    dirty: Set[int],
+    ctx: BackwardCFunction, inputs: Sequence[Any], outputs: Sequence[Any], results: Sequence[Any], dirty: Set[int],
     fixed: Set[int],
-) -> None:
+) -> None:  # fmt: skip
     """Give the results, which stand for the outputs of forward, their tangents at every level where inputs move."""
     saved = ctx.saved_for_forward or ()
     made = {id(r) for r in results}

@@ -246,13 +246,9 @@ def hvp(
 
 
 def jacobian(
-    func: Callable[..., Any],
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """The Jacobian: for every output and input a tensor, of the output's shape followed by the input's.
 
     `strategy` is "reverse-mode" (row by row) or "forward-mode" (column by column); with `vectorize`, all at once.
@@ -373,13 +369,9 @@ def _forward(func: Callable[..., Any], inputs: Any) -> Any:
 
 
 def hessian(
-    func: Callable[..., Any],
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """The Hessian of a function that returns one number: the Jacobian of its gradient."""
     many_in, given = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):

@@ -18,23 +18,11 @@ __all__ = [
 
 
 def gradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False,
-    check_backward_ad: bool = True,
-    fast_mode: bool = False,
-    masked: bool | None = None,
-) -> bool:
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
+) -> bool:  # fmt: skip
     """Whether the gradients of `func` at `inputs` are those that central differences with step `eps` give.
 
     Inputs that require grad are varied, and should be of double precision. Gradients agree within `atol` and `rtol`,
@@ -80,24 +68,12 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    gen_non_contig_grad_outputs: bool = False,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_fwd_over_rev: bool = False,
-    check_rev_over_rev: bool = True,
-    fast_mode: bool = False,
-    masked: bool = False,
-) -> bool:
+    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+    fast_mode: bool = False, masked: bool = False,
+) -> bool:  # fmt: skip
     """`gradcheck` of the gradients of `func`, as functions of its inputs and of `grad_outputs`, or else random ones."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
@@ -199,13 +175,9 @@ def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Tensor]
 
 
 def _get_numerical_jacobian(
-    fn: Callable[..., Any],
-    inputs: Any,
-    outputs: Any = None,
-    target: Any = None,
-    eps: float = 1e-3,
+    fn: Callable[..., Any], inputs: Any, outputs: Any = None, target: Any = None, eps: float = 1e-3,
     is_forward_ad: bool = False,
-) -> list[tuple[Tensor, ...]]:
+) -> list[tuple[Tensor, ...]]:  # fmt: skip
     """For each tensor of `target`, or of the inputs, the Jacobians of all outputs of `fn(*inputs)`, by differences."""
     from .jacobians import numerical
 
@@ -226,14 +198,9 @@ def get_numerical_jacobian(
 
 
 def get_numerical_jacobian_wrt_specific_input(
-    fn: Callable[..., Any],
-    input_idx: int,
-    inputs: Any,
-    outputs: Any,
-    eps: float,
-    input: Tensor | None = None,
+    fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Tensor | None = None,
     is_forward_ad: bool = False,
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The Jacobians of all outputs of `fn(*inputs)` with respect to one input, by finite differences."""
     from .jacobians import numerical
 

@@ -34,11 +34,9 @@ def _nested_map(
 
 
 def _iter_filter(
-    condition: Callable[[Any], bool],
-    allow_unknown: bool = False,
-    condition_msg: str | None = None,
+    condition: Callable[[Any], bool], allow_unknown: bool = False, condition_msg: str | None = None,
     conversion: Callable[[Any], Any] | None = None,
-) -> Callable[[Any], Iterator[Any]]:
+) -> Callable[[Any], Iterator[Any]]:  # fmt: skip
     """A function that yields all nested items for which `condition` holds; others too, where they are allowed."""
 
     def found(obj: Any) -> Iterator[Any]:

@@ -193,22 +193,11 @@ class profile(Switch):
     switches = ("profiler",)
 
     def __init__(
-        self,
-        enabled: bool = True,
-        *,
-        use_cuda: bool = False,
-        use_device: str | None = None,
-        record_shapes: bool = False,
-        with_flops: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_modules: bool = False,
-        use_kineto: bool = False,
-        use_cpu: bool = True,
-        experimental_config: Any = None,
-        acc_events: bool = False,
-        custom_trace_id_callback: Any = None,
-    ) -> None:
+        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
+        record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False,
+        with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None,
+        acc_events: bool = False, custom_trace_id_callback: Any = None,
+    ) -> None:  # fmt: skip
         if use_cuda or use_device:
             warn("torchlite's profiler does not record times on devices other than the CPU")
         self.enabled = enabled

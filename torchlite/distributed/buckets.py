@@ -74,12 +74,9 @@ bear_name(GradBucket, "torch.distributed")
 
 
 def _compute_bucket_assignment_by_size(
-    tensors: Sequence[Tensor],
-    bucket_size_limits: Sequence[int],
-    expect_sparse_gradient: Sequence[bool] = (),
-    tensor_indices: Sequence[int] = (),
-    logger: Any = None,
-) -> tuple[list[list[int]], list[int]]:
+    tensors: Sequence[Tensor], bucket_size_limits: Sequence[int], expect_sparse_gradient: Sequence[bool] = (),
+    tensor_indices: Sequence[int] = (), logger: Any = None,
+) -> tuple[list[list[int]], list[int]]:  # fmt: skip
     """The numbers of the tensors, by buckets that are full at so many bytes (the last limit holds for all that follow).
 
     A bucket has tensors of one dtype and device. Without numbers of their own, tensors are numbered as they come, and

@@ -28,18 +28,10 @@ class Reducer:
     """
 
     def __init__(
-        self,
-        params: Sequence[Tensor],
-        names: Sequence[str],
-        group: Any,
-        sparse: Sequence[bool],
-        limits: Sequence[int],
-        find_unused: bool = False,
-        as_views: bool = False,
-        static: bool = False,
-        skip_unused: bool = False,
+        self, params: Sequence[Tensor], names: Sequence[str], group: Any, sparse: Sequence[bool], limits: Sequence[int],
+        find_unused: bool = False, as_views: bool = False, static: bool = False, skip_unused: bool = False,
         batched: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.params, self.names, self.group, self.sparse = list(params), list(names), group, list(sparse)
         self.limits, self.find_unused, self.as_views, self.static = list(limits), find_unused, as_views, static
         self.skip_unused, self.batched = skip_unused, batched

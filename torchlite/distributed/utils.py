@@ -38,13 +38,9 @@ def _sync_params_and_buffers(
 
 
 def _sync_module_states(
-    module: Any,
-    process_group: Any,
-    broadcast_bucket_size: int = _AT_ONCE,
-    src: int = 0,
-    params_and_buffers_to_ignore: Any = (),
-    broadcast_buffers: bool = True,
-) -> None:
+    module: Any, process_group: Any, broadcast_bucket_size: int = _AT_ONCE, src: int = 0,
+    params_and_buffers_to_ignore: Any = (), broadcast_buffers: bool = True,
+) -> None:  # fmt: skip
     """Give the parameters and buffers of one process's module to all."""
     named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]
     states = [tensor.detach() for name, tensor in named if name not in params_and_buffers_to_ignore]

@@ -69,12 +69,9 @@ class _DependentProperty(property, _Dependent):
     """A property that gives a region. Of the class it is a dependent constraint."""
 
     def __init__(
-        self,
-        fn: Callable[..., Any] | None = None,
-        *,
-        is_discrete: Any = NotImplemented,
+        self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented,
         event_dim: Any = NotImplemented,
-    ) -> None:
+    ) -> None:  # fmt: skip
         property.__init__(self, fn, doc=(fn and fn.__doc__) or "The region, which depends on the parameters.")
         self._is_discrete = is_discrete
         self._event_dim = event_dim

@@ -43,10 +43,7 @@ class Distribution:
         inherit_texts(cls)
 
     def __init__(
-        self,
-        batch_shape: Size = SCALAR,
-        event_shape: Size = SCALAR,
-        validate_args: bool | None = None,
+        self, batch_shape: Size = SCALAR, event_shape: Size = SCALAR, validate_args: bool | None = None
     ) -> None:
         self._batch_shape = batch_shape
         self._event_shape = event_shape

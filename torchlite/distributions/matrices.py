@@ -41,13 +41,9 @@ class Wishart(ExponentialFamily):
         }
 
     def __init__(
-        self,
-        df: Any,
-        covariance_matrix: Tensor | None = None,
-        precision_matrix: Tensor | None = None,
-        scale_tril: Tensor | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
+        self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None, validate_args: bool | None = None,
+    ) -> None:  # fmt: skip
         name, matrix = only_matrix(covariance_matrix, precision_matrix, scale_tril, AssertionError)
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")

@@ -69,13 +69,9 @@ class MultivariateNormal(_Normal):
     expands = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
 
     def __init__(
-        self,
-        loc: Tensor,
-        covariance_matrix: Tensor | None = None,
-        precision_matrix: Tensor | None = None,
-        scale_tril: Tensor | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
+        self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None, validate_args: bool | None = None,
+    ) -> None:  # fmt: skip
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         name, matrix = only_matrix(covariance_matrix, precision_matrix, scale_tril, ValueError)

@@ -18,13 +18,9 @@ from .reverse import vjp, vjp_by
 
 
 def jacrev(
-    func: Callable[..., Any],
-    argnums: Argnums = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
+    func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """A function that computes the Jacobian of `func` by the arguments `argnums`, in reverse: one backward pass for
     every number in the outputs.
 

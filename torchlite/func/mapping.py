@@ -22,13 +22,9 @@ Dims = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
 
 
 def vmap(
-    func: Callable[..., Any],
-    in_dims: Dims = 0,
-    out_dims: Dims = 0,
-    randomness: str = "error",
-    *,
+    func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """A function that maps `func` over a dimension of its arguments.
 
     `in_dims` says which dimension of each tensor that is (None for a tensor that is the same for all), `out_dims`
@@ -48,14 +44,9 @@ def vmap(
 
 
 def mapped(
-    func: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any] | None = None,
-    in_dims: Dims = 0,
-    out_dims: Dims = 0,
-    randomness: str = "error",
-    chunk_size: int | None = None,
-) -> Any:
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, in_dims: Dims = 0,
+    out_dims: Dims = 0, randomness: str = "error", chunk_size: int | None = None,
+) -> Any:  # fmt: skip
     """The results of `vmap` of a function on these arguments."""
     batch = _Batch(func, args, kwargs or {}, in_dims)
     if chunk_size is None or batch.size <= chunk_size:

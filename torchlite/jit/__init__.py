@@ -66,16 +66,10 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
 
 
 def trace(
-    func: Callable[..., Any],
-    example_inputs: Any = None,
-    optimize: None = None,
-    check_trace: bool = True,
-    check_inputs: Any = None,
-    check_tolerance: float = 1e-5,
-    strict: bool = True,
-    example_kwarg_inputs: dict[str, Any] | None = None,
-    **_: Any,
-) -> Any:
+    func: Callable[..., Any], example_inputs: Any = None, optimize: None = None, check_trace: bool = True,
+    check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
+    example_kwarg_inputs: dict[str, Any] | None = None, **_: Any,
+) -> Any:  # fmt: skip
     """`func` itself, a function or a module, which is called once with the example."""
     args = example_inputs if _is_instance(example_inputs, (tuple, list)) else (example_inputs,)
     if example_kwarg_inputs is not None:

@@ -154,13 +154,9 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: 
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:
+) -> ProcessContext | None:  # fmt: skip
     """Call `fn(index, *args)` in so many processes, each with its index.
 
     Without `join`, the ProcessContext is returned at once. Otherwise an exception is raised as soon as one fails.
@@ -184,13 +180,9 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:
+) -> ProcessContext | None:  # fmt: skip
     """`start_processes` with fresh Python processes."""
     if start_method != "spawn":
         warn(

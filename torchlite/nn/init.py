@@ -82,13 +82,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 
 def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Fill with normally distributed numbers, of those between `a` and `b`."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
@@ -232,12 +228,9 @@ def _kaiming_std(tensor: Tensor, a: float, mode: _FanMode, nonlinearity: _Nonlin
 
 @_offered
 def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: _FanMode = "fan_in",
-    nonlinearity: _Nonlinearity = "leaky_relu",
+    tensor: Tensor, a: float = 0, mode: _FanMode = "fan_in", nonlinearity: _Nonlinearity = "leaky_relu",
     generator: Generator | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Fill evenly around zero, so that rectified signals keep their size from layer to layer (He et al., 2015).
 
     `a` is the slope of leaky_relu; `mode` says whether the forward ("fan_in") or the backward pass keeps it.
@@ -251,12 +244,9 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: _FanMode = "fan_in",
-    nonlinearity: _Nonlinearity = "leaky_relu",
+    tensor: Tensor, a: float = 0, mode: _FanMode = "fan_in", nonlinearity: _Nonlinearity = "leaky_relu",
     generator: Generator | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """As `kaiming_uniform_`, with normally distributed numbers."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:

@@ -95,18 +95,9 @@ def _off_the_ends(t: Any, bracket: list[Point], stuck: bool) -> tuple[Any, bool]
 
 
 def _strong_wolfe(
-    obj_func: Callable[[Any, Any, Tensor], tuple[float, Tensor]],
-    x: Any,
-    t: Any,
-    d: Tensor,
-    f: float,
-    g: Tensor,
-    gtd: Any,
-    c1: float = 1e-4,
-    c2: float = 0.9,
-    tolerance_change: float = 1e-9,
-    max_ls: int = 25,
-) -> tuple[float, Tensor, Any, int]:
+    obj_func: Callable[[Any, Any, Tensor], tuple[float, Tensor]], x: Any, t: Any, d: Tensor, f: float, g: Tensor,
+    gtd: Any, c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, Any, int]:  # fmt: skip
     """Search from `x` along `d`, starting with the step `t`; the value, gradient and step found, and the evaluations.
 
     `obj_func(x, t, d)` gives value and gradient at a step, `f`, `g` and `gtd` are those at `x`, and the slope there.

@@ -19,13 +19,9 @@ class SparseAdam(Optimizer):
     """Adam for sparse gradients: only the elements that have one move, and their means alone are brought up to date."""
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         maximize: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_lr(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")

@@ -86,13 +86,9 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self,
-        model: Module,
-        device: DeviceLike = None,
-        avg_fn: Callable[[Tensor, Tensor, Any], Tensor] | None = None,
-        multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
-        use_buffers: bool = False,
-    ) -> None:
+        self, model: Module, device: DeviceLike = None, avg_fn: Callable[[Tensor, Tensor, Any], Tensor] | None = None,
+        multi_avg_fn: Callable[[Any, Any, Any], None] | None = None, use_buffers: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -156,13 +152,9 @@ class SWALR(LRScheduler):
     """From the learning rate to `swa_lr` in `anneal_epochs` epochs, where it stays."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: float | list[float],
-        anneal_epochs: int = 10,
-        anneal_strategy: Literal["cos", "linear"] = "cos",
-        last_epoch: int = -1,
-    ) -> None:
+        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
+        anneal_strategy: Literal["cos", "linear"] = "cos", last_epoch: int = -1,
+    ) -> None:  # fmt: skip
         rates = _format_param("swa_lr", optimizer, swa_lr)
         for rate, group in zip(rates, optimizer.param_groups):
             group["swa_lr"] = rate

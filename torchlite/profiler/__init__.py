@@ -114,22 +114,12 @@ class profile(Context):
     """
 
     def __init__(
-        self,
-        *,
-        activities: Iterable[ProfilerActivity] | None = None,
-        schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[[profile], Any] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: Any = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
-        use_cuda: bool | None = None,
-        custom_trace_id_callback: Any = None,
-    ) -> None:
+        self, *, activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
+        with_modules: bool = False, experimental_config: Any = None, execution_trace_observer: Any = None,
+        acc_events: bool = False, use_cuda: bool | None = None, custom_trace_id_callback: Any = None,
+    ) -> None:  # fmt: skip
         self.activities = set(activities) if activities is not None else supported_activities()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")

@@ -132,12 +132,9 @@ class LegacyStorages:
 
 
 def read_legacy(
-    source: Source,
-    bounds: Bounds,
-    unpickle: Callable[[Callable[[Any], Any]], Any],
-    restore: Callable[[Any, str], Any],
+    source: Source, bounds: Bounds, unpickle: Callable[[Callable[[Any], Any]], Any], restore: Callable[[Any, str], Any],
     without_values: bool,
-) -> Any:
+) -> Any:  # fmt: skip
     """The object in a file of stacked pickles. `unpickle(persistent_load)` reads the next one."""
     storages = LegacyStorages(source, bounds, restore, without_values)
     magic = unpickle(_no_ids)

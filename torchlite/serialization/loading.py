@@ -28,14 +28,9 @@ from .zip_reader import ZipReader
 
 
 def load(
-    f: Any,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
-) -> Any:
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: Any,
+) -> Any:  # fmt: skip
     """The object that `torch.save` (here, or PyTorch's) wrote to a file.
 
     `f` is a path, or a file that can `read`, `readline`, `seek` and `tell`. `map_location` says where storages go: a

@@ -16,13 +16,9 @@ from .zip_writer import ZipWriter
 
 
 def save(
-    obj: object,
-    f: Any,
-    pickle_module: Any = pickle,
-    pickle_protocol: int = PROTOCOL,
-    _use_new_zipfile_serialization: bool = True,
-    _disable_byteorder_record: bool = False,
-) -> None:
+    obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int = PROTOCOL,
+    _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False,
+) -> None:  # fmt: skip
     """Write an object to a file, in PyTorch's format: what PyTorch writes is read here, and the other way round.
 
     `f` is a path, or has a `write`. At a path, the file that was there is replaced when all is written, and not before.

@@ -28,15 +28,9 @@ def _window(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(formula)
     def window(
-        M: int,
-        *,
-        sym: bool = True,
-        dtype: dt.dtype | None = None,
-        layout: layout = strided,
-        device: device | None = None,
-        requires_grad: bool = False,
-        **own: Any,
-    ) -> Tensor:
+        M: int, *, sym: bool = True, dtype: dt.dtype | None = None, layout: layout = strided,
+        device: device | None = None, requires_grad: bool = False, **own: Any,
+    ) -> Tensor:  # fmt: skip
         if not hasattr(M, "__index__"):
             raise TypeError(f"linspace() received an invalid combination of arguments - got (steps={type_name(M)})")
         if not isinstance(requires_grad, bool):

@@ -40,15 +40,9 @@ __all__ = [
 
 
 def originate_pairs(
-    actual: Any,
-    expected: Any,
-    *,
-    pair_types: Sequence[type[Pair]],
-    sequence_types: tuple[type, ...] = (Sequence,),
-    mapping_types: tuple[type, ...] = (Mapping,),
-    id: _Place = (),
-    **options: Any,
-) -> list[Pair]:
+    actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]], sequence_types: tuple[type, ...] = (Sequence,),
+    mapping_types: tuple[type, ...] = (Mapping,), id: _Place = (), **options: Any,
+) -> list[Pair]:  # fmt: skip
     """The pairs of two values that may be containers: each of the first of the types that can compare it."""
     parts = _parts(actual, expected, id, sequence_types, mapping_types)
     return [_pair(a, b, pair_types, place, options) for place, a, b in parts]
@@ -95,14 +89,9 @@ def _pair(a: Any, b: Any, pair_types: Sequence[type[Pair]], place: _Place, optio
 
 
 def not_close_error_metas(
-    actual: Any,
-    expected: Any,
-    *,
-    pair_types: Sequence[type[Pair]] = (ObjectPair,),
-    sequence_types: tuple[type, ...] = (Sequence,),
-    mapping_types: tuple[type, ...] = (Mapping,),
-    **options: Any,
-) -> list[ErrorMeta]:
+    actual: Any, expected: Any, *, pair_types: Sequence[type[Pair]] = (ObjectPair,),
+    sequence_types: tuple[type, ...] = (Sequence,), mapping_types: tuple[type, ...] = (Mapping,), **options: Any,
+) -> list[ErrorMeta]:  # fmt: skip
     """What differs between two values, place by place; nothing where they are close."""
     try:
         pairs = originate_pairs(
@@ -123,19 +112,10 @@ def _verdict(pair: Pair) -> ErrorMeta | None:
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
-    *,
-    allow_subclasses: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = False,
-    check_device: bool = True,
-    check_dtype: bool = True,
-    check_layout: bool = True,
-    check_stride: bool = False,
-    msg: str | Callable[[str], str] | None = None,
-) -> None:
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
+) -> None:  # fmt: skip
     """Raise an AssertionError that tells the difference, where two values differ by more than rounding may do.
 
     They may be tensors, NumPy arrays, numbers, None, and sequences and mappings of these. Two numbers a and b are close
@@ -154,13 +134,9 @@ _OLDER_DTYPE_PRECISIONS = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), d
 
 
 def assert_allclose(
-    actual: Any,
-    expected: Any,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = True,
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
     msg: str = "",
-) -> None:
+) -> None:  # fmt: skip
     """The older form of `assert_close`, with other tolerances."""
     warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "

@@ -214,17 +214,9 @@ class NumberPair(Pair):
     _NUMBER_TYPES = tuple(_TYPE_TO_DTYPE)
 
     def __init__(
-        self,
-        actual: Any,
-        expected: Any,
-        *,
-        id: _Place = (),
-        rtol: float | None = None,
-        atol: float | None = None,
-        equal_nan: bool = False,
-        check_dtype: bool = False,
-        **other_parameters: Any,
-    ) -> None:
+        self, actual: Any, expected: Any, *, id: _Place = (), rtol: float | None = None, atol: float | None = None,
+        equal_nan: bool = False, check_dtype: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
         actual, expected = self._process_inputs(actual, expected, id=id)
         super().__init__(actual, expected, id=id, **other_parameters)
         kinds = [self._TYPE_TO_DTYPE[type(value)] for value in (actual, expected)]
@@ -263,21 +255,10 @@ class TensorLikePair(Pair):
     """Two tensors, or two values of one type that `torch.as_tensor` takes."""
 
     def __init__(
-        self,
-        actual: Any,
-        expected: Any,
-        *,
-        id: _Place = (),
-        allow_subclasses: bool = True,
-        rtol: float | None = None,
-        atol: float | None = None,
-        equal_nan: bool = False,
-        check_device: bool = True,
-        check_dtype: bool = True,
-        check_layout: bool = True,
-        check_stride: bool = False,
-        **other_parameters: Any,
-    ) -> None:
+        self, actual: Any, expected: Any, *, id: _Place = (), allow_subclasses: bool = True, rtol: float | None = None,
+        atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
+        check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
         actual, expected = self._process_inputs(actual, expected, id=id, allow_subclasses=allow_subclasses)
         super().__init__(actual, expected, id=id, **other_parameters)
         self.rtol, self.atol = get_tolerances(actual, expected, rtol=rtol, atol=atol, id=id)

@@ -12,16 +12,9 @@ from ..core.values import DeviceLike, dt, warn
 
 
 def make_tensor(
-    *shape: Any,
-    dtype: dt.dtype,
-    device: DeviceLike,
-    low: float | None = None,
-    high: float | None = None,
-    requires_grad: bool = False,
-    noncontiguous: bool = False,
-    exclude_zero: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+    *shape: Any, dtype: dt.dtype, device: DeviceLike, low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor with values between `low` and `high` (excluded), which by default are -9 and 9, or suit the dtype."""
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if noncontiguous and memory_format is not None:

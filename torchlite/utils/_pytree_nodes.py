@@ -112,15 +112,10 @@ _lock = threading.RLock()
 
 
 def register_pytree_node(
-    cls: type[Any],
-    flatten_fn: FlattenFn,
-    unflatten_fn: UnflattenFn,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ToDumpableContextFn | None = None,
-    from_dumpable_context: FromDumpableContextFn | None = None,
+    cls: type[Any], flatten_fn: FlattenFn, unflatten_fn: UnflattenFn, *, serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None, from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Make instances of `cls` containers.
 
     `flatten_fn(tree)` gives the items and a context that says all else about the tree; `unflatten_fn(items, context)`
@@ -136,13 +131,9 @@ def register_pytree_node(
 
 
 def _register_pytree_node(
-    cls: type[Any],
-    flatten_fn: FlattenFn,
-    unflatten_fn: UnflattenFn,
-    to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None,
-    **more: Any,
-) -> None:
+    cls: type[Any], flatten_fn: FlattenFn, unflatten_fn: UnflattenFn, to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None, **more: Any,
+) -> None:  # fmt: skip
     """The former name of `register_pytree_node`, which replaces what was registered before."""
     warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
@@ -155,15 +146,10 @@ def _register_pytree_node(
 
 
 def _register(
-    cls: Any,
-    flatten_fn: FlattenFn,
-    unflatten_fn: UnflattenFn,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ToDumpableContextFn | None = None,
-    from_dumpable_context: FromDumpableContextFn | None = None,
+    cls: Any, flatten_fn: FlattenFn, unflatten_fn: UnflattenFn, *, serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None, from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
-) -> None:
+) -> None:  # fmt: skip
     with _lock:
         SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
         if (to_dumpable_context is None) != (from_dumpable_context is None):
@@ -185,12 +171,9 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
 
 
 def register_dataclass(
-    cls: type[Any],
-    *,
-    field_names: list[str] | None = None,
-    drop_field_names: list[str] | None = None,
+    cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Make instances of a dataclass containers of their fields; those to be dropped must have defaults."""
     if field_names is None:
         if not dataclasses.is_dataclass(cls):

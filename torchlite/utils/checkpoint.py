@@ -109,13 +109,9 @@ class _Region:
     """What one checkpointed call saved."""
 
     def __init__(
-        self,
-        function: Callable[..., None],
-        args: Sequence[Any],
-        early_stop: bool,
-        describe: Callable[[Tensor], Any],
+        self, function: Callable[..., None], args: Sequence[Any], early_stop: bool, describe: Callable[[Tensor], Any],
         explain: Callable[[CheckpointError], NoReturn] | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.function = function
         # As a node would keep them, so that hooks around the call (those of an outer region, say) pack them.
         stack = local.state.mode.saved_hooks
@@ -293,15 +289,9 @@ def _implicit(which: str, when: str) -> None:
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Contexts = noop_context_fn,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """Call `function`, keep only its arguments for backward, and run it again when backward needs the rest.
 
     With `preserve_rng_state` (the default) the second run draws the random numbers of the first. `context_fn` gives two

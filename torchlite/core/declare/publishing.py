@@ -99,14 +99,9 @@ class Composite:
 
 
 def publish_python(
-    schema: str,
-    f: Callable[..., Any],
-    function: bool = True,
-    method: bool = True,
-    into: Callable[..., Any] = into,
-    comes_to: Callable[..., Any] | None = None,
-    by_form: bool = True,
-) -> Callable[..., Any]:
+    schema: str, f: Callable[..., Any], function: bool = True, method: bool = True, into: Callable[..., Any] = into,
+    comes_to: Callable[..., Any] | None = None, by_form: bool = True,
+) -> Callable[..., Any]:  # fmt: skip
     """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
 
     `comes_to` gives, of the bound arguments, the op that calls of their form come to and its arguments, and the number
@@ -230,15 +225,9 @@ def publish_alias(
 
 
 def publish(
-    *ops: Op | Composite,
-    names: str | tuple[str, ...] = (),
-    function: bool = True,
-    method: bool = True,
-    inplace: bool = False,
-    operators: str = "",
-    reflected: str = "",
-    operators_in_place: str = "",
-) -> Callable[..., Any]:
+    *ops: Op | Composite, names: str | tuple[str, ...] = (), function: bool = True, method: bool = True,
+    inplace: bool = False, operators: str = "", reflected: str = "", operators_in_place: str = "",
+) -> Callable[..., Any]:  # fmt: skip
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
     `inplace` is the method with a trailing underscore. Operators are named without their underscores: "add radd" are

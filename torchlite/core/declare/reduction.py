@@ -41,17 +41,10 @@ class Along(Op):
     real_parts: bool = False  # as of elementwise ops
 
     def __init__(
-        self,
-        schema: str,
-        kernel: Any,
-        vjp: Callable[..., Any] | None = None,
-        *,
-        integers: str = "keep",
-        result: Any = "same",
-        refuse: Callable[[dt.dtype], Exception | None] | None = None,
-        exact_out: bool = False,
+        self, schema: str, kernel: Any, vjp: Callable[..., Any] | None = None, *, integers: str = "keep",
+        result: Any = "same", refuse: Callable[[dt.dtype], Exception | None] | None = None, exact_out: bool = False,
         **more: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(schema, kernel, None if vjp is None else {"self": vjp}, **more)
         self.integers = integers
         self.result = result

@@ -78,14 +78,9 @@ def dwell(call: Any, name: str, method: bool = False) -> None:
 
 
 def tell(
-    call: Any,
-    name: str,
-    signatures: Sequence[Signature],
-    method: bool = False,
-    out: bool | None = None,
-    spread: bool = False,
-    doc: str | None = None,
-) -> Any:
+    call: Any, name: str, signatures: Sequence[Signature], method: bool = False, out: bool | None = None,
+    spread: bool = False, doc: str | None = None,
+) -> Any:  # fmt: skip
     """Give a public function its name, and what is told of it."""
     dwell(call, name, method)
     in_python: Any = call if call.__class__ is FunctionType else call.general  # for which what is in C stands

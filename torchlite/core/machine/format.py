@@ -39,13 +39,9 @@ _options = PrintOptions()
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: float | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: float | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
     """Choose how tensors print, in the whole process.
 
     Args:

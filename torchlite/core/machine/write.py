@@ -173,14 +173,9 @@ def write_out(
 
 
 def into(
-    out: Any,
-    apply: Callable[..., Any],
-    values: Sequence[Any],
-    name: str,
-    exact: bool = False,
-    elementwise: bool = False,
-    at_once: Container[dt.dtype] = (),
-) -> Any:
+    out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False,
+    elementwise: bool = False, at_once: Container[dt.dtype] = (),
+) -> Any:  # fmt: skip
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if any(moves(t) or t.backend.moves(t.array) for v in (outs, *values) for t in tensors_in(v)):

@@ -29,21 +29,11 @@ class Mode(ModeParts):
     )  # fmt: skip
 
     def __init__(
-        self,
-        grad: bool = True,
-        inference: bool = False,
-        functions: tuple[Any, ...] = (),
-        subclasses: bool = True,
-        saved_hooks: tuple[Any, ...] = (),
-        anomaly: Any = None,
-        levels: tuple[Any, ...] = (),
-        forward: bool = True,
-        kernels: Seer | None = None,
-        profiler: Any = None,
-        transforms: bool = False,
-        autocast: Any = None,
+        self, grad: bool = True, inference: bool = False, functions: tuple[Any, ...] = (), subclasses: bool = True,
+        saved_hooks: tuple[Any, ...] = (), anomaly: Any = None, levels: tuple[Any, ...] = (), forward: bool = True,
+        kernels: Seer | None = None, profiler: Any = None, transforms: bool = False, autocast: Any = None,
         handling: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.grad = grad  # operations are recorded
         self.inference = inference
         self.functions = functions  # the stack of TorchFunctionModes, innermost last

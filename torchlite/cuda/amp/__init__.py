@@ -32,13 +32,9 @@ class GradScaler(_amp.GradScaler):
     """`torch.amp.GradScaler("cuda", …)`."""
 
     def __init__(
-        self,
-        init_scale: float = 65536.0,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
+        self, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
         renamed("cuda", "GradScaler", "GradScaler('cuda', args...)")
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 

@@ -283,13 +283,9 @@ def get_state_dict(
 
 
 def set_state_dict(
-    model: Module,
-    optimizers: Any,
-    *,
-    model_state_dict: dict[str, Any],
-    optim_state_dict: dict[str, Any],
+    model: Module, optimizers: Any, *, model_state_dict: dict[str, Any], optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Take the states of a model and of its optimizers."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)

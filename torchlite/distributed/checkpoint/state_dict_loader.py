@@ -20,14 +20,10 @@ __all__ = ["load", "load_state_dict"]
 
 
 def load(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_reader: StorageReader | None = None,
-    planner: LoadPlanner | None = None,
-    process_group: Group = None,
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_reader: StorageReader | None = None, planner: LoadPlanner | None = None, process_group: Group = None,
     no_dist: bool = False,
-) -> None:
+) -> None:  # fmt: skip
     """Load a checkpoint into the tensors of a state, in place, and objects into its dicts. All processes call this."""
     group = group_for(process_group, no_dist, "load")
     reader = storage_for(FileSystemReader, checkpoint_id, storage_reader, "load")

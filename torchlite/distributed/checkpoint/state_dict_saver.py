@@ -76,15 +76,10 @@ def said_by_first(value: Any, group: Any) -> Any:
 
 
 def save(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_writer: StorageWriter | None = None,
-    planner: SavePlanner | None = None,
-    process_group: Group = None,
-    no_dist: bool = False,
-    use_collectives: bool = True,
-) -> Metadata:
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None, planner: SavePlanner | None = None, process_group: Group = None,
+    no_dist: bool = False, use_collectives: bool = True,
+) -> Metadata:  # fmt: skip
     """Save the state of all processes; each writes its part. All call this.
 
     The folder holds a checkpoint when this has returned; until then, the one that was there before.
@@ -116,17 +111,11 @@ def _save(state: dict[str, Any], writer: StorageWriter, group: Any, planner: Sav
 
 
 def async_save(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_writer: StorageWriter | None = None,
-    planner: SavePlanner | None = None,
-    process_group: Group = None,
-    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
-    async_stager: Any = None,
-    no_dist: bool = False,
-    use_collectives: bool = True,
-) -> Future[Metadata]:
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None, planner: SavePlanner | None = None, process_group: Group = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD, async_stager: Any = None,
+    no_dist: bool = False, use_collectives: bool = True,
+) -> Future[Metadata]:  # fmt: skip
     """Save a copy of the state that is made now, while the program goes on; a future of what `save` returns."""
     state = plain_state(state_dict)
     kept = tree_map(_kept, state) if async_stager is None else async_stager.stage(state)

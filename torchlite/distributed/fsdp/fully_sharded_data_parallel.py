@@ -47,24 +47,14 @@ class FullyShardedDataParallel(Module):
     """
 
     def __init__(
-        self,
-        module: Module,
-        process_group: Any = None,
-        sharding_strategy: ShardingStrategy | None = None,
-        cpu_offload: CPUOffload | None = None,
-        auto_wrap_policy: Any = None,
+        self, module: Module, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None, auto_wrap_policy: Any = None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
-        mixed_precision: MixedPrecision | None = None,
-        ignored_modules: Iterable[Module] | None = None,
-        param_init_fn: Callable[[Module], None] | None = None,
-        device_id: Any = None,
-        sync_module_states: bool = False,
-        forward_prefetch: bool = False,
-        limit_all_gathers: bool = True,
-        use_orig_params: bool = False,
-        ignored_states: Any = None,
-        device_mesh: Any = None,
-    ) -> None:
+        mixed_precision: MixedPrecision | None = None, ignored_modules: Iterable[Module] | None = None,
+        param_init_fn: Callable[[Module], None] | None = None, device_id: Any = None, sync_module_states: bool = False,
+        forward_prefetch: bool = False, limit_all_gathers: bool = True, use_orig_params: bool = False,
+        ignored_states: Any = None, device_mesh: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         self.process_group, self._inter_node_pg = groups_of(strategy, process_group, device_mesh)
@@ -266,11 +256,9 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def set_state_dict_type(
-        module: Module,
-        state_dict_type: StateDictType,
-        state_dict_config: StateDictConfig | None = None,
+        module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> StateDictSettings:
+    ) -> StateDictSettings:  # fmt: skip
         """Choose the kind of state dicts of all units in a module; what it was."""
         units = FullyShardedDataParallel.fsdp_modules(module)
         before = FullyShardedDataParallel.get_state_dict_type(module)
@@ -289,11 +277,9 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextlib.contextmanager
     def state_dict_type(
-        module: Module,
-        state_dict_type: StateDictType,
-        state_dict_config: StateDictConfig | None = None,
+        module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> Iterator[None]:
+    ) -> Iterator[None]:  # fmt: skip
         """Choose the kind of state dicts for a while."""
         before = FullyShardedDataParallel.set_state_dict_type(
             module, state_dict_type, state_dict_config, optim_state_dict_config
@@ -345,13 +331,9 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Module,
-        optim: Any,
-        optim_state_dict: dict[str, Any],
-        is_named_optimizer: bool = False,
-        load_directly: bool = False,
-        group: Any = None,
-    ) -> dict[str, Any]:
+        model: Module, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False,
+        load_directly: bool = False, group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """What `optim.load_state_dict` takes here, from the state of whole parameters."""
         wanted = wanted_state(model, _named_handles(model), optim, optim_state_dict)
         if load_directly:

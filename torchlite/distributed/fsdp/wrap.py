@@ -39,13 +39,9 @@ def transformer_auto_wrap_policy(
 
 
 def size_based_auto_wrap_policy(
-    module: Module,
-    recurse: bool,
-    nonwrapped_numel: int,
-    min_num_params: int = 100_000_000,
-    force_leaf_modules: set[type[Module]] | None = None,
-    exclude_wrap_modules: set[type[Module]] | None = None,
-) -> bool:
+    module: Module, recurse: bool, nonwrapped_numel: int, min_num_params: int = 100_000_000,
+    force_leaf_modules: set[type[Module]] | None = None, exclude_wrap_modules: set[type[Module]] | None = None,
+) -> bool:  # fmt: skip
     """Modules with so many numbers in parameters that no module inside of them has for itself."""
     leaves = {MultiheadAttention} if force_leaf_modules is None else force_leaf_modules
     excluded = {ModuleList, ModuleDict} if exclude_wrap_modules is None else exclude_wrap_modules

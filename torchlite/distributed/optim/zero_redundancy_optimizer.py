@@ -35,14 +35,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """
 
     def __init__(
-        self,
-        params: Any,
-        optimizer_class: type[Optimizer],
-        process_group: Group = None,
-        parameters_as_bucket_view: bool = False,
-        overlap_with_ddp: bool = False,
-        **defaults: Any,
-    ) -> None:
+        self, params: Any, optimizer_class: type[Optimizer], process_group: Group = None,
+        parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any,
+    ) -> None:  # fmt: skip
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer of torchlite has no overlap_with_ddp")
         params = _checked(params)

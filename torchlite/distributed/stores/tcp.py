@@ -74,17 +74,10 @@ class TCPStore(Store):
     """
 
     def __init__(
-        self,
-        host_name: str,
-        port: int,
-        world_size: int | None = None,
-        is_master: bool = False,
-        timeout: timedelta = timedelta(seconds=300),
-        wait_for_workers: bool = True,
-        multi_tenant: bool = False,
-        master_listen_fd: int | None = None,
-        use_libuv: bool = True,
-    ) -> None:
+        self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
+        timeout: timedelta = timedelta(seconds=300), wait_for_workers: bool = True, multi_tenant: bool = False,
+        master_listen_fd: int | None = None, use_libuv: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.host, self.libuvBackend = host_name, False
         self._timeout = timeout

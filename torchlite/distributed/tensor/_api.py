@@ -89,15 +89,10 @@ class DTensor(Tensor):
 
     @staticmethod
     def from_local(
-        local_tensor: Tensor,
-        device_mesh: DeviceMesh | None = None,
-        placements: Sequence[Placement] | None = None,
-        *,
-        run_check: bool = False,
-        shape: Any = None,
-        stride: Any = None,
+        local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+        run_check: bool = False, shape: Any = None, stride: Any = None,
         grad_placements: Sequence[Placement] | None = None,
-    ) -> DTensor:
+    ) -> DTensor:  # fmt: skip
         """The tensor of which each process gives its part; gradients come back to the parts."""
         if isinstance(local_tensor, DTensor):
             raise RuntimeError(
@@ -117,14 +112,9 @@ class DTensor(Tensor):
         return _ToLocal.apply(self, grad_placements)
 
     def redistribute(
-        self,
-        device_mesh: DeviceMesh | None = None,
-        placements: Sequence[Placement] | None = None,
-        *,
-        async_op: bool = False,
-        forward_dtype: Any = None,
-        backward_dtype: Any = None,
-    ) -> DTensor:
+        self, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+        async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
+    ) -> DTensor:  # fmt: skip
         """The same tensor, placed otherwise. All processes of the mesh call this."""
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
@@ -263,12 +253,9 @@ def _moved(whole: DTensor, placements: tuple[Placement, ...]) -> DTensor:
 
 
 def distribute_tensor(
-    tensor: Tensor,
-    device_mesh: DeviceMesh | None = None,
-    placements: Sequence[Placement] | None = None,
-    *,
+    tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0,
-) -> DTensor:
+) -> DTensor:  # fmt: skip
     """A tensor that all processes have (that of the first counts, or of `src_data_rank`), shared out over a mesh."""
     mesh = device_mesh or _current_mesh()
     wanted = _placements(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim())
@@ -296,12 +283,10 @@ def distribute_tensor(
 
 
 def distribute_module(
-    module: Module,
-    device_mesh: DeviceMesh | None = None,
-    partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
-    input_fn: Callable[..., Any] | None = None,
+    module: Module, device_mesh: DeviceMesh | None = None,
+    partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None, input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
-) -> Module:
+) -> Module:  # fmt: skip
     """A module whose parameters are shared out as `partition_fn(name, module, mesh)` does; the rest is replicated."""
     mesh = device_mesh or _current_mesh()
     for name, part in module.named_modules():

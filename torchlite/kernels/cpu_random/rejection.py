@@ -116,15 +116,9 @@ def _binomial_by_waiting(n: float, log_other: float, uniform: Source) -> float:
 
 
 def _binomial_by_rejection(
-    n: float,
-    p: float,
-    mean: float,
-    deviation: float,
-    odds: float,
-    mode: float,
-    rounded: Callable[[float], float],
+    n: float, p: float, mean: float, deviation: float, odds: float, mode: float, rounded: Callable[[float], float],
     uniform: Source,
-) -> float:
+) -> float:  # fmt: skip
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
     c = mean + 0.5

@@ -48,19 +48,11 @@ class BlockMask:
     """
 
     def __init__(
-        self,
-        seq_lengths: tuple[int, int],
-        kv_num_blocks: Tensor,
-        kv_indices: Tensor,
-        full_kv_num_blocks: Tensor | None,
-        full_kv_indices: Tensor | None,
-        q_num_blocks: Tensor | None,
-        q_indices: Tensor | None,
-        full_q_num_blocks: Tensor | None,
-        full_q_indices: Tensor | None,
-        BLOCK_SIZE: tuple[int, int] = (128, 128),
-        mask_mod: Callable[..., Tensor] = noop_mask,
-    ) -> None:
+        self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None, q_num_blocks: Tensor | None,
+        q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
+        BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Tensor] = noop_mask,
+    ) -> None:  # fmt: skip
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         self.seq_lengths, self.BLOCK_SIZE, self.mask_mod = seq_lengths, BLOCK_SIZE, mask_mod
@@ -71,16 +63,11 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(
-        cls,
-        kv_num_blocks: Tensor,
-        kv_indices: Tensor,
-        full_kv_num_blocks: Tensor | None = None,
-        full_kv_indices: Tensor | None = None,
-        BLOCK_SIZE: int | tuple[int, int] = 128,
-        mask_mod: Callable[..., Tensor] | None = None,
-        seq_lengths: tuple[int, int] | None = None,
+        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = 128,
+        mask_mod: Callable[..., Tensor] | None = None, seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """The mask with these blocks of keys; the blocks of queries follow from them."""
         if (full_kv_num_blocks is None) is not (full_kv_indices is None):
             raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")

@@ -105,18 +105,10 @@ def create_mask(
 
 
 def create_block_mask(
-    mask_mod: Mod,
-    B: int | None,
-    H: int | None,
-    Q_LEN: int,
-    KV_LEN: int,
-    device: DeviceLike = None,
-    BLOCK_SIZE: int | tuple[int, int] = 128,
-    _compile: bool = False,
-    separate_full_blocks: bool = True,
-    compute_dq_write_order: bool = False,
-    dq_kv_order: bool = True,
-) -> BlockMask:
+    mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: DeviceLike = None,
+    BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False, dq_kv_order: bool = True,
+) -> BlockMask:  # fmt: skip
     """A mask by blocks of queries and keys: those in which it leaves some scores, and those in which it leaves all."""
     if _places(mask_mod) != 4:
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
@@ -199,18 +191,10 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
 
 
 def flex_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    score_mod: Mod | None = None,
-    block_mask: BlockMask | None = None,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    return_lse: bool = False,
-    kernel_options: FlexKernelOptions | None = None,
-    *,
-    return_aux: AuxRequest | None = None,
-) -> Any:
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None, block_mask: BlockMask | None = None,
+    scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
+    kernel_options: FlexKernelOptions | None = None, *, return_aux: AuxRequest | None = None,
+) -> Any:  # fmt: skip
     """Attention with scores `score_mod(score, batch, head, query, key)`, but for those that `block_mask` masks.
 
     With `return_lse`, or with `return_aux`, a pair: the result, and what was asked for besides.

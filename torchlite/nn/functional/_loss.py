@@ -188,12 +188,9 @@ def _common(wanted: Any, shape: Any) -> Any:
 
 @reduced
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: int = loss.MEAN,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = loss.MEAN,
     pos_weight: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`binary_cross_entropy` of the sigmoid of `input`; what is true counts `pos_weight` times."""
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
@@ -202,13 +199,9 @@ def binary_cross_entropy_with_logits(
 
 @overridable
 def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:  # fmt: skip
     """The divergence of `target` from the distribution whose logarithm is `input`."""
     if size_average is not None or reduce is not None:
         number = _reduction.legacy_get_enum(size_average, reduce)
@@ -226,25 +219,16 @@ def kl_div(
 
 @reduced(before="eps")
 def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
     reduction: int = loss.MEAN,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """How unlikely counts are whose mean, or its logarithm, is `input`."""
     return functions["poisson_nll_loss"](input, target, log_input, full, eps, reduction)
 
 
 @overridable
 def gaussian_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    var: Tensor | float,
-    full: bool = False,
-    eps: float = 1e-6,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """How unlikely values are that are normally distributed around `input`, with variance `var` (at least `eps`)."""
     if not isinstance(var, TensorBase):
@@ -294,26 +278,18 @@ def _cross_entropy_steps(
 
 @reduced(before="ignore_index", comes_to=_cross_entropy_steps)
 def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: int = loss.MEAN,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: int = loss.MEAN,
     label_smoothing: float = 0.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """How unlikely the target's classes are by the softmax of `input`; it may give their probabilities instead."""
     return class_loss.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
 
 
 @reduced
 def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     reduction: int = loss.MEAN,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """How far other classes come nearer to the wanted one than `margin`, to the power `p`."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -341,17 +317,10 @@ def multilabel_soft_margin_loss(
 
 @overridable
 def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any = None,
-) -> Tensor:
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
     """`cross_entropy` of a linear map to (num_classes, ...).
 
     `options` say how PyTorch is to cut the computation into chunks; here it is done at once, in the precision that they
@@ -440,15 +409,9 @@ def cosine_embedding_loss(
 
 @reduced
 def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: int = loss.MEAN,
-) -> Tensor:
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, reduction: int = loss.MEAN,
+) -> Tensor:  # fmt: skip
     """How much nearer than the margin the negative is to the anchor than the positive."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -457,15 +420,10 @@ def triplet_margin_loss(
 
 @overridable
 def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`triplet_margin_loss` by a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -486,14 +444,9 @@ def triplet_margin_with_distance_loss(
 
 @overridable
 def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
-    blank: int = 0,
-    reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Tensor:
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
     """Minus the logarithm of the likelihood of label sequences whose places in time are not known."""
     number = _reduction.get_enum(reduction)
     return functions["ctc_loss"](log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)

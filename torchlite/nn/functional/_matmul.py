@@ -57,13 +57,9 @@ def _check_grouped(a: Tensor, b: Tensor, offs: Tensor | None, bias: Tensor | Non
 
 @overridable
 def grouped_mm(
-    mat_a: Tensor,
-    mat_b: Tensor,
-    *,
-    offs: Tensor | None = None,
-    bias: Tensor | None = None,
+    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None,
     out_dtype: dt.dtype | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Products of groups of matrices. One given as a matrix is cut where `offs` says that groups end:
 
     rows of `mat_a`, columns of `mat_b`, or of both the dimension that is summed over.
@@ -92,19 +88,12 @@ def _one(value: Any) -> Any:
 
 @overridable
 def scaled_mm(
-    mat_a: Tensor,
-    mat_b: Tensor,
-    scale_a: Tensor | list[Tensor],
-    scale_recipe_a: ScalingType | list[ScalingType],
-    scale_b: Tensor | list[Tensor],
-    scale_recipe_b: ScalingType | list[ScalingType],
-    swizzle_a: SwizzleType | list[SwizzleType] | None = None,
-    swizzle_b: SwizzleType | list[SwizzleType] | None = None,
-    bias: Tensor | None = None,
-    output_dtype: dt.dtype | None = dt.bfloat16,
-    contraction_dim: Sequence[int] = (),
+    mat_a: Tensor, mat_b: Tensor, scale_a: Tensor | list[Tensor], scale_recipe_a: ScalingType | list[ScalingType],
+    scale_b: Tensor | list[Tensor], scale_recipe_b: ScalingType | list[ScalingType],
+    swizzle_a: SwizzleType | list[SwizzleType] | None = None, swizzle_b: SwizzleType | list[SwizzleType] | None = None,
+    bias: Tensor | None = None, output_dtype: dt.dtype | None = dt.bfloat16, contraction_dim: Sequence[int] = (),
     use_fast_accum: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The product of matrices in eight bits, each with one scale, or with one for each row of `a` and column of `b`."""
     recipes = _one(scale_recipe_a), _one(scale_recipe_b)
     if recipes[0] is not recipes[1] or recipes[0] > ScalingType.RowWise:

@@ -21,14 +21,9 @@ def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, n
 
 @overridable
 def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
     """The rows of `weight` that `input` names; those of a norm above `max_norm` are first scaled down, in place."""
     if padding_idx is None:
         padding_idx = -1

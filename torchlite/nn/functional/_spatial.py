@@ -169,13 +169,9 @@ def _unpool_output_size(
 
 def _max_unpool(dims: int, unpool: Callable[..., Any]) -> Any:
     def max_unpool(
-        input: Tensor,
-        indices: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
+        input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
         output_size: Any = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         kernel = _numbers(kernel_size, dims)
         steps = kernel if stride is None else _numbers(stride, dims)
         edges = _numbers(padding, dims)
@@ -236,14 +232,9 @@ _AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
 
 @overridable
 def interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Tensor:
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
     """Images in another size, given as such or by factors."""
     if mode in _ALIGNING:
         if not isinstance(align_corners, (bool, NoneType)):
@@ -352,11 +343,7 @@ _CHANGED = (
 
 @overridable
 def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """Images sampled at the points of a grid, whose coordinates go from -1 to 1."""
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")

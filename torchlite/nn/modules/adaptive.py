@@ -36,15 +36,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     tail: ModuleList
 
     def __init__(
-        self,
-        in_features: int,
-        n_classes: int,
-        cutoffs: Sequence[int],
-        div_value: float = 4.0,
-        head_bias: bool = False,
-        device: DeviceLike = None,
-        dtype: dt.dtype | None = None,
-    ) -> None:
+        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
+        device: DeviceLike = None, dtype: dt.dtype | None = None,
+    ) -> None:  # fmt: skip
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
         cuts = list(cutoffs)

@@ -73,15 +73,9 @@ class _NormBase(Spatial):
         )
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """States of version 1 do not count batches."""
         version = local_metadata.get("version", None)
         key = prefix + "num_batches_tracked"
@@ -116,16 +110,9 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     bias: Any
 
     def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: DeviceLike = None,
-        dtype: dt.dtype | None = None,
-        *,
-        bias: bool = True,
-    ) -> None:
+        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        device: DeviceLike = None, dtype: dt.dtype | None = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.affine = affine

@@ -100,15 +100,9 @@ _NOTHING = Declaration({}, {}, Module, (), True, frozenset(), frozenset(), froze
 
 @dataclass_transform(field_specifiers=(made, wanted))
 def fields(
-    cls: Any = None,
-    *,
-    header: str | None = None,
-    constants: str | None = None,
-    repr: bool | None = None,
-    bare: str = "",
-    flags: str = "",
-    hidden: str = "",
-) -> Any:
+    cls: Any = None, *, header: str | None = None, constants: str | None = None, repr: bool | None = None,
+    bare: str = "", flags: str = "", hidden: str = "",
+) -> Any:  # fmt: skip
     """Give a class its `__init__`, `__constants__` and `extra_repr`, where it has none of its own.
 
     `header` is the order of the arguments, if it is not that of the declarations, with those of the bases first; what

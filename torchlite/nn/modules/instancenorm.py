@@ -58,15 +58,9 @@ class _InstanceNorm(_NormBase):
         return made.squeeze(0) if alone else made
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """States of version 1 may hold running statistics that are no longer kept by default."""
         version = local_metadata.get("version", None)
         if version is None and not self.track_running_stats:

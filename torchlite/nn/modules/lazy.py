@@ -28,15 +28,9 @@ class LazyModuleMixin:
             destination[prefix + name] = t if is_lazy(t) or keep_vars else t.detach()
 
     def _lazy_load_hook(
-        self: Any,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self: Any, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """Take the shapes of the tensors that are about to be loaded."""
         for name, t in self._own_state():
             given = state_dict.get(prefix + name)

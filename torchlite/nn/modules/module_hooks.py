@@ -83,12 +83,7 @@ class ModuleHooks:
         return _added(self._forward_pre_hooks, hook, prepend, flags)
 
     def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after each `forward`; what it returns replaces the output.
 

@@ -184,15 +184,9 @@ class ModuleState:
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """Load this module's own state, without that of the modules inside, and note what does not fit.
 
         Subclasses define this to load what older versions of them saved: `local_metadata["version"]` tells which.

@@ -27,12 +27,9 @@ class ModuleTree:
     training: bool
 
     def _named_members(
-        self,
-        get_members_fn: Callable[[Any], Any],
-        prefix: str = "",
-        recurse: bool = True,
+        self, get_members_fn: Callable[[Any], Any], prefix: str = "", recurse: bool = True,
         remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, Any]]:  # fmt: skip
         """The members that `get_members_fn` finds in each module."""
         seen: dict[int, Any] = {}  # by id, which is all that makes two members the same
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]

@@ -97,16 +97,10 @@ class MultiheadAttention(Module):
         super().__setstate__({"_qkv_same_embed_dim": True} | state)
 
     def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
         is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """What each query attends to and, with `need_weights`, the weights, averaged over the heads or not.
 
         `key_padding_mask`, (batch, keys), says which keys are padding; `attn_mask`, (queries, keys) or that for every

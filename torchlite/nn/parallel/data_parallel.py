@@ -50,12 +50,9 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self,
-        module: Module,
-        device_ids: Sequence[int | Device] | None = None,
-        output_device: int | Device | None = None,
-        dim: int = 0,
-    ) -> None:
+        self, module: Module, device_ids: Sequence[int | Device] | None = None,
+        output_device: int | Device | None = None, dim: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.module = module
         self._devices = _devices(device_ids)
@@ -74,13 +71,9 @@ class DataParallel(Module):
 
 
 def data_parallel(
-    module: Module,
-    inputs: Any,
-    device_ids: Sequence[int | Device] | None = None,
-    output_device: int | Device | None = None,
-    dim: int = 0,
-    module_kwargs: Any = None,
-) -> Any:
+    module: Module, inputs: Any, device_ids: Sequence[int | Device] | None = None,
+    output_device: int | Device | None = None, dim: int = 0, module_kwargs: Any = None,
+) -> Any:  # fmt: skip
     """The result of a module, computed on several devices at once."""
     devices = _devices(device_ids)
     if not devices:

@@ -42,28 +42,14 @@ class DistributedDataParallel(Module, Joinable):
     """
 
     def __init__(
-        self,
-        module: Module,
-        device_ids: Sequence[Any] | None = None,
-        output_device: Any = None,
-        dim: int = 0,
-        broadcast_buffers: bool | None = None,
-        init_sync: bool = True,
-        process_group: Group = None,
-        bucket_cap_mb: float | None = None,
-        find_unused_parameters: bool = False,
-        check_reduction: bool = False,
-        gradient_as_bucket_view: bool = False,
-        static_graph: bool = False,
-        delay_all_reduce_named_params: Any = None,
-        param_to_hook_all_reduce: Any = None,
-        mixed_precision: Any = None,
-        device_mesh: Any = None,
-        skip_all_reduce_unused_params: bool = False,
-        bucket_cap_mb_list: list[int] | None = None,
-        batched_grad_copy: bool = False,
-        forward_sync_buffers: bool | None = None,
-    ) -> None:
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool | None = None, init_sync: bool = True, process_group: Group = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False, static_graph: bool = False, delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         Joinable.__init__(self)
         self.process_group = group_of(process_group, device_mesh)

@@ -18,11 +18,9 @@ __all__ = ["parallel_apply"]
 
 
 def parallel_apply(
-    modules: Sequence[Module],
-    inputs: Sequence[Any],
-    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[int | Device | None] | None = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """What each module gives for its inputs, computed at the same time, in the caller's modes."""
     count = len(modules)
     if count != len(inputs):

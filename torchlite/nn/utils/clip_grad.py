@@ -58,11 +58,9 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Tensor | Iterable[Tensor],
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The norm of all tensors together, as if they were one vector."""
     listed, order = _listed(tensors), float(norm_type)
     if not listed:
@@ -122,12 +120,9 @@ _get_total_norm, _clip_grads_with_norm_ = get_total_norm, clip_grads_with_norm_ 
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor],
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Scale the gradients so that their norm, all together, becomes at most `max_norm`; the norm they had."""
     if not isinstance(parameters, Tensor):
         iterator = not isinstance(parameters, (list, tuple))

@@ -13,14 +13,9 @@ from ..modules.batchnorm import _BatchNorm
 
 
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Any, parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """What a module gives for `args` and `kwargs` with other tensors in place of its parameters and buffers.
 
     These come by name, in one dict or several. What the module itself holds stays as it is: a buffer it writes to is

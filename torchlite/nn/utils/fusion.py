@@ -35,15 +35,9 @@ def fuse_conv_bn_eval(conv: Layer, bn: Any, transpose: bool = False) -> Layer:
 
 
 def fuse_conv_bn_weights(
-    conv_w: Tensor,
-    conv_b: Tensor | None,
-    bn_rm: Tensor,
-    bn_rv: Tensor,
-    bn_eps: float,
-    bn_w: Tensor | None,
-    bn_b: Tensor | None,
-    transpose: bool = False,
-) -> tuple[Parameter, Parameter]:
+    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None, transpose: bool = False,
+) -> tuple[Parameter, Parameter]:  # fmt: skip
     """The weight and bias of such a convolution; a transposed one's weight has the channels given second."""
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
@@ -62,28 +56,16 @@ def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Tensor,
-    linear_b: Tensor | None,
-    bn_rm: Tensor,
-    bn_rv: Tensor,
-    bn_eps: float,
-    bn_w: Tensor,
-    bn_b: Tensor,
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of such a linear layer."""
     return _scaled(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
 def _scaled(
-    weight: Tensor,
-    bias: Tensor | None,
-    mean: Tensor,
-    var: Tensor,
-    eps: float,
-    bn_weight: Tensor | None,
-    bn_bias: Tensor | None,
-    shape: list[int],
-) -> tuple[Parameter, Parameter]:
+    weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float, bn_weight: Tensor | None,
+    bn_bias: Tensor | None, shape: list[int],
+) -> tuple[Parameter, Parameter]:  # fmt: skip
     """Weight and bias with each channel, along the dimension of -1 in `shape`, scaled and shifted."""
     scale = (var + eps).rsqrt() if bn_weight is None else bn_weight * (var + eps).rsqrt()
     shifted = (-mean if bias is None else bias - mean) * scale

@@ -406,11 +406,9 @@ def ln_structured(
 
 
 def global_unstructured(
-    parameters: Iterable[tuple[Module, str]],
-    pruning_method: type[BasePruningMethod],
-    importance_scores: dict[tuple[Module, str], Tensor] | None = None,
-    **kwargs: Any,
-) -> None:
+    parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
+    importance_scores: dict[tuple[Module, str], Tensor] | None = None, **kwargs: Any,
+) -> None:  # fmt: skip
     """Prune elements of several parameters as if they were one."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

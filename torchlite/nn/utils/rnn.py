@@ -34,12 +34,9 @@ class PackedSequence(PackedSequence_):
     """
 
     def __new__(
-        cls,
-        data: Any,
-        batch_sizes: Tensor | None = None,
-        sorted_indices: Tensor | None = None,
+        cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:

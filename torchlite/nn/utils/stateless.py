@@ -23,14 +23,9 @@ def _reparametrize_module(
 
 
 def functional_call(
-    module: Module,
-    parameters_and_buffers: dict[str, Tensor],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None, kwargs: dict[str, Any] | None = None,
+    *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """What a module gives with other tensors in place of its parameters and buffers."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "

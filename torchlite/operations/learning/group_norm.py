@@ -83,18 +83,9 @@ def _of_channels(*arrays: Any) -> list[Any]:
 
 
 def _group_norm_backward(
-    xp: Namespace,
-    g: Array,
-    input: Array,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
+    xp: Namespace, g: Array, input: Array, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int,
     mask: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     d, rows, planes = input.dtype, (N * group, C // group * HxW), (N, C, HxW)
     g, x, mean, rstd, scale = wide(
         g.reshape(planes), input.reshape(rows), mean.reshape((-1, 1)), rstd.reshape((-1, 1)), *_of_channels(weight)

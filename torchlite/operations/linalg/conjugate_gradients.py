@@ -60,21 +60,11 @@ def _iterate(
 @function("lobpcg")
 @overridable
 def lobpcg(
-    A: Tensor,
-    k: int | None = None,
-    B: Tensor | None = None,
-    X: Tensor | None = None,
-    n: int | None = None,
-    iK: Tensor | None = None,
-    niter: int | None = None,
-    tol: float | None = None,
-    largest: bool | None = None,
-    method: str | None = None,
-    tracker: None = None,
-    ortho_iparams: Any = None,
-    ortho_fparams: Any = None,
+    A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
+    iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
+    method: str | None = None, tracker: None = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
     ortho_bparams: Any = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The `k` largest, or smallest, eigenvalues of a positive-definite matrix, and their vectors.
 
     Where a gradient may be asked for, they come from a full factorisation.

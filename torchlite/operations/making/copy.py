@@ -267,13 +267,9 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method("cuda")
 def cuda(
-    self: Tensor,
-    device_: Any = None,
-    non_blocking: bool = False,
-    memory_format: memory_format | None = None,
-    *,
+    self: Tensor, device_: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None, *,
     device: DeviceLike = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """This tensor on a CUDA device."""
     where = device_ if device is None else device
     return convert(self, None, _cuda_device(where), False, memory_format)

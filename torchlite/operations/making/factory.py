@@ -39,15 +39,9 @@ _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resi
 
 
 def factory(
-    schema: str,
-    function: bool = True,
-    method: bool = False,
-    flat: bool = False,
-    warns: bool = False,
-    takes_out: bool = True,
-    deprecated: bool = False,
-    draw: tuple[Any, ...] | None = None,
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    schema: str, function: bool = True, method: bool = False, flat: bool = False, warns: bool = False,
+    takes_out: bool = True, deprecated: bool = False, draw: tuple[Any, ...] | None = None,
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:  # fmt: skip
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor

@@ -133,28 +133,17 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
 
 
 def _rebuild_tensor_v2(
-    storage: Any,
-    storage_offset: int,
-    size: Any,
-    stride: Any,
-    requires_grad: bool,
-    backward_hooks: Any,
+    storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any,
     metadata: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     t = _rebuild_tensor(storage, storage_offset, size, stride)
     return _completed(t, requires_grad, metadata)
 
 
 def _rebuild_tensor_v3(
-    storage: Any,
-    storage_offset: int,
-    size: Any,
-    stride: Any,
-    requires_grad: bool,
-    backward_hooks: Any,
-    dtype: dt.dtype,
-    metadata: Any = None,
-) -> Tensor:
+    storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any,
+    dtype: dt.dtype, metadata: Any = None,
+) -> Tensor:  # fmt: skip
     return _completed(located(storage, dtype, storage_offset, size, stride), requires_grad, metadata)
 
 

@@ -58,15 +58,9 @@ class Writing(OnBackend, Picking):
     exclusive = by_form = True
 
     def __init__(
-        self,
-        schema: str,
-        write: Callable[..., None],
-        vjp: Any = None,
-        *,
-        order: str = "C",
-        kernel: Callable[..., Any] | None = None,
-        **more: Any,
-    ) -> None:
+        self, schema: str, write: Callable[..., None], vjp: Any = None, *, order: str = "C",
+        kernel: Callable[..., Any] | None = None, **more: Any,
+    ) -> None:  # fmt: skip
         def on_copy(backend: Backend, self: Array, *arguments: Any) -> Any:
             if kernel is not None:
                 return kernel(backend.xp, self, *arguments)

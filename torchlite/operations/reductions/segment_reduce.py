@@ -44,15 +44,9 @@ segments = Op(
 
 
 def segment_reduce(
-    data: Tensor,
-    reduce: str,
-    lengths: Tensor | None,
-    indices: Tensor | None,
-    offsets: Tensor | None,
-    axis: int,
-    unsafe: bool,
-    initial: Any,
-) -> Tensor:
+    data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int,
+    unsafe: bool, initial: Any,
+) -> Tensor:  # fmt: skip
     """Segments of a dimension, given by their lengths or by where they begin, each reduced to one element."""
     if data.layout is not strided:
         raise missing_kernel_of("segment_reduce", data.backend.real)

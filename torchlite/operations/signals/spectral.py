@@ -80,18 +80,9 @@ def _check_stft(
     "bool? align_to_window=None)"
 )
 def stft(
-    self: Tensor,
-    n_fft: int,
-    hop_length: int | None,
-    win_length: int | None,
-    window: Tensor | None,
-    center: bool,
-    pad_mode: str,
-    normalized: bool,
-    onesided: bool | None,
-    return_complex: bool | None,
-    align_to_window: bool | None,
-) -> Tensor:
+    self: Tensor, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, center: bool,
+    pad_mode: str, normalized: bool, onesided: bool | None, return_complex: bool | None, align_to_window: bool | None,
+) -> Tensor:  # fmt: skip
     """The spectra of windows of `n_fft` values, `hop_length` apart: frequencies by times."""
     if center:
         if align_to_window is not None:
@@ -167,17 +158,9 @@ def _check_istft(
     "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)"
 )
 def istft(
-    self: Tensor,
-    n_fft: int,
-    hop_length: int | None,
-    win_length: int | None,
-    window: Tensor | None,
-    center: bool,
-    normalized: bool,
-    onesided: bool | None,
-    length: int | None,
-    return_complex: bool,
-) -> Tensor:
+    self: Tensor, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, center: bool,
+    normalized: bool, onesided: bool | None, length: int | None, return_complex: bool,
+) -> Tensor:  # fmt: skip
     """The signal with these spectra of windows of `n_fft` values, `hop_length` apart."""
     if window is None:
         _warn_of_no_window(".Please provide the same window used by stft to make the inversion lossless.")

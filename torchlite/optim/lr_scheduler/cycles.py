@@ -36,21 +36,12 @@ class CyclicLR(LRScheduler):
     """From `base_lr` to `max_lr` and back, again and again (Smith 2017). Steps are batches rather than epochs."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        base_lr: float | list[float],
-        max_lr: float | list[float],
-        step_size_up: int = 2000,
-        step_size_down: int | None = None,
-        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
-        gamma: float = 1.0,
-        scale_fn: Callable[[float], float] | None = None,
-        scale_mode: Literal["cycle", "iterations"] = "cycle",
-        cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.8,
-        max_momentum: float | list[float] = 0.9,
-        last_epoch: int = -1,
-    ) -> None:
+        self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
+        step_size_down: int | None = None, mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle", cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8, max_momentum: float | list[float] = 0.9, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = _format_param("base_lr", optimizer, base_lr)
@@ -199,22 +190,12 @@ class OneCycleLR(LRScheduler):
     """Up to `max_lr` and far down again, once (Smith and Topin 2018). Steps are batches rather than epochs."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        max_lr: float | list[float],
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: Literal["cos", "linear"] = "cos",
-        cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.85,
-        max_momentum: float | list[float] = 0.95,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
-        three_phase: bool = False,
-        last_epoch: int = -1,
-    ) -> None:
+        self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
+        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos", cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85, max_momentum: float | list[float] = 0.95, div_factor: float = 25.0,
+        final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)

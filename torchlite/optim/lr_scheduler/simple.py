@@ -138,13 +138,9 @@ class LinearLR(LRScheduler):
     """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
+        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:

@@ -31,19 +31,11 @@ class Timer:
     """Measures a statement, which may use what `globals` holds, and what `setup` makes."""
 
     def __init__(
-        self,
-        stmt: str = "pass",
-        setup: str = "pass",
-        global_setup: str = "",
-        timer: Callable[[], float] = timer,
-        globals: dict[str, Any] | None = None,
-        label: str | None = None,
-        sub_label: str | None = None,
-        description: str | None = None,
-        env: str | None = None,
-        num_threads: int = 1,
+        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timer,
+        globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None,
+        description: str | None = None, env: str | None = None, num_threads: int = 1,
         language: Language | str = Language.PYTHON,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         if language not in (Language.PYTHON, "py", "python"):
@@ -113,13 +105,9 @@ class Timer:
         return self._measured(measure)
 
     def adaptive_autorange(
-        self,
-        threshold: float = 0.1,
-        *,
-        min_run_time: float = 0.01,
-        max_run_time: float = 10.0,
+        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
-    ) -> Measurement:
+    ) -> Measurement:  # fmt: skip
         """The times of blocks of runs, as many as make the interquartile range a small part of the median."""
         told = callback or (lambda number, taken: None)
 

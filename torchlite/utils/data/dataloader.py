@@ -81,26 +81,14 @@ class DataLoader(Generic[_T_co]):
     __initialized = False
 
     def __init__(
-        self,
-        dataset: Dataset[_T_co],
-        batch_size: int | None = 1,
-        shuffle: bool | None = None,
+        self, dataset: Dataset[_T_co], batch_size: int | None = 1, shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
-        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
-        num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None,
-        pin_memory: bool = False,
-        drop_last: bool = False,
-        timeout: float = 0,
-        worker_init_fn: Callable[[int], Any] | None = None,
-        multiprocessing_context: Any = None,
-        generator: Generator | None = None,
-        *,
-        prefetch_factor: int | None = None,
-        persistent_workers: bool = False,
-        pin_memory_device: str = "",
-        in_order: bool = True,
-    ) -> None:
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None, num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
+        timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None,
+        generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
+    ) -> None:  # fmt: skip
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         iterable = isinstance(dataset, IterableDataset)
         if isinstance(dataset, IterDataPipe):

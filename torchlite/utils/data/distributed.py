@@ -22,14 +22,9 @@ class DistributedSampler(Sampler[int]):
     """
 
     def __init__(
-        self,
-        dataset: Dataset[Any],
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        shuffle: bool = True,
-        seed: int = 0,
-        drop_last: bool = False,
-    ) -> None:
+        self, dataset: Dataset[Any], num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ) -> None:  # fmt: skip
         if num_replicas is None:
             num_replicas = _process_group().get_world_size()
         if rank is None:

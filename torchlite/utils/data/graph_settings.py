@@ -35,11 +35,9 @@ def _with(datapipe: Any, *methods: str) -> list[Any]:
 
 
 def apply_sharding(
-    datapipe: Any,
-    num_of_instances: int,
-    instance_id: int,
+    datapipe: Any, num_of_instances: int, instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
-) -> Any:
+) -> Any:  # fmt: skip
     """Let a pipe yield the share of one of several workers. No sample may pass two pipes that share out."""
     pipes: list[tuple[Any, Any]] = [(traverse_dps(datapipe), None)]
     while pipes:

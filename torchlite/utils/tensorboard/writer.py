@@ -86,14 +86,9 @@ class SummaryWriter:
     """
 
     def __init__(
-        self,
-        log_dir: str | os.PathLike[str] | None = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: int = 120,
-        filename_suffix: str = "",
-    ) -> None:
+        self, log_dir: str | os.PathLike[str] | None = None, comment: str = "", purge_step: int | None = None,
+        max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "",
+    ) -> None:  # fmt: skip
         if not log_dir:
             now = datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
@@ -131,12 +126,9 @@ class SummaryWriter:
     add_pr_curve_raw = _logs(summary.pr_curve_raw, 7, 10)
 
     def add_scalars(
-        self,
-        main_tag: str,
-        tag_scalar_dict: dict[str, Any],
-        global_step: int | None = None,
+        self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: int | None = None,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Log numbers that are shown in one chart, each in an event file of its own."""
         main = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -150,13 +142,10 @@ class SummaryWriter:
             self.all_writers[directory].add_summary(made, global_step, walltime)
 
     def add_hparams(
-        self,
-        hparam_dict: dict[str, Any],
-        metric_dict: dict[str, Any],
-        hparam_domain_discrete: dict[str, list[Any]] | None = None,
-        run_name: str | None = None,
+        self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list[Any]] | None = None, run_name: str | None = None,
         global_step: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Log hyperparameters and what came of them, as a run of its own."""
         if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
@@ -176,12 +165,7 @@ class SummaryWriter:
     add_audio = _logs(summary.audio, 2, 4)
 
     def add_figure(
-        self,
-        tag: str,
-        figure: Any,
-        global_step: int | None = None,
-        close: bool = True,
-        walltime: float | None = None,
+        self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
     ) -> None:
         """Log a figure of matplotlib, or several."""
         several = isinstance(figure, list)
@@ -192,14 +176,9 @@ class SummaryWriter:
         )  # fmt: skip
 
     def add_embedding(
-        self,
-        mat: Any,
-        metadata: Any = None,
-        label_img: Any = None,
-        global_step: int | None = None,
-        tag: str = "default",
-        metadata_header: list[str] | None = None,
-    ) -> None:
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None,
+        tag: str = "default", metadata_header: list[str] | None = None,
+    ) -> None:  # fmt: skip
         """Log points, one in each row of `mat`, with labels and pictures."""
         embedding.write(self.log_dir, mat, metadata, label_img, int(global_step or 0), tag, metadata_header)
 

@@ -84,12 +84,9 @@ class CheckpointWrapper(ActivationWrapper):
     """A module that runs again when backward needs what it computed."""
 
     def __init__(
-        self,
-        mod: Module,
-        checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
-        checkpoint_fn: Callable[..., Any] | None = None,
-        **checkpoint_fn_kwargs: Any,
-    ) -> None:
+        self, mod: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
+        checkpoint_fn: Callable[..., Any] | None = None, **checkpoint_fn_kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(mod)
         self.checkpoint_impl = checkpoint_impl
         if checkpoint_fn is None:
@@ -113,21 +110,17 @@ def offload_wrapper(module: Module) -> Module:
 
 
 def checkpoint_wrapper(
-    module: Module,
-    checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
-    checkpoint_fn: Callable[..., Any] | None = None,
-    **checkpoint_fn_kwargs: Any,
-) -> Module:
+    module: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
+    checkpoint_fn: Callable[..., Any] | None = None, **checkpoint_fn_kwargs: Any,
+) -> Module:  # fmt: skip
     """A module that runs again when backward needs what it computed."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
 def apply_activation_checkpointing(
-    model: Module,
-    checkpoint_wrapper_fn: Callable[[Module], Module] = checkpoint_wrapper,
-    check_fn: Callable[[Module], bool] = lambda _: True,
-    auto_wrap_policy: Callable[..., Any] | None = None,
-) -> None:
+    model: Module, checkpoint_wrapper_fn: Callable[[Module], Module] = checkpoint_wrapper,
+    check_fn: Callable[[Module], bool] = lambda _: True, auto_wrap_policy: Callable[..., Any] | None = None,
+) -> None:  # fmt: skip
     """Wrap the modules inside of a model of which `check_fn`, or a policy, says so."""
     policy = partial(lambda_auto_wrap_policy, lambda_fn=check_fn) if auto_wrap_policy is None else auto_wrap_policy
     if not callable(policy):

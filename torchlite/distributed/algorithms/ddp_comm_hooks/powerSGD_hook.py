@@ -57,18 +57,11 @@ class PowerSGDState:
     )  # fmt: skip
 
     def __init__(
-        self,
-        process_group: Any,
-        matrix_approximation_rank: int = 1,
-        start_powerSGD_iter: int = 1000,
-        min_compression_rate: float = 2,
-        use_error_feedback: bool = True,
-        warm_start: bool = True,
-        orthogonalization_epsilon: float = 0,
-        random_seed: int = 0,
-        compression_stats_logging_frequency: int = 10_000,
+        self, process_group: Any, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1000,
+        min_compression_rate: float = 2, use_error_feedback: bool = True, warm_start: bool = True,
+        orthogonalization_epsilon: float = 0, random_seed: int = 0, compression_stats_logging_frequency: int = 10_000,
         batch_tensors_with_same_shape: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
                 "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is enabled, because PowerSGD "

@@ -13,12 +13,9 @@ __all__ = ["parallelize_module"]
 
 
 def parallelize_module(
-    module: Module,
-    device_mesh: DeviceMesh | None = None,
-    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
-    *,
-    src_data_rank: int | None = 0,
-) -> Module:
+    module: Module, device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *, src_data_rank: int | None = 0,
+) -> Module:  # fmt: skip
     """Share out a module in a style, or those of its parts that the patterns of a plan name (`layers.*.linear`).
 
     The parameters are those of `src_data_rank`; with None, those that each process has.

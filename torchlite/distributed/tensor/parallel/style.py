@@ -51,12 +51,9 @@ class _Cut(ParallelStyle):
     _outputs: Placement
 
     def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
+        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
         use_local_output: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.input_layouts = (input_layouts or self._inputs,)
         self.output_layouts = (output_layouts or self._outputs,)
         self.use_local_output = use_local_output
@@ -160,14 +157,10 @@ class PrepareModuleInput(ParallelStyle):
     """Inputs, positional and named, are taken as parts that lie in one way, and given as they are wanted."""
 
     def __init__(
-        self,
-        *,
-        input_layouts: Layouts = None,
-        desired_input_layouts: Layouts = None,
+        self, *, input_layouts: Layouts = None, desired_input_layouts: Layouts = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
-        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_output: bool = False,
-    ) -> None:
+        desired_input_kwarg_layouts: dict[str, Placement] | None = None, use_local_output: bool = False,
+    ) -> None:  # fmt: skip
         self.input_layouts, self.desired_input_layouts = _several(input_layouts), _several(desired_input_layouts)
         self.use_local_output = use_local_output
         if self.input_layouts is not None:
@@ -246,17 +239,11 @@ class PrepareModuleInputOutput(ParallelStyle):
     """As `PrepareModuleInput` and `PrepareModuleOutput` together."""
 
     def __init__(
-        self,
-        *,
-        input_layouts: Layouts = None,
-        desired_input_layouts: Layouts = None,
+        self, *, input_layouts: Layouts = None, desired_input_layouts: Layouts = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
-        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_input: bool = False,
-        output_layouts: Layouts,
-        desired_output_layouts: Layouts,
-        use_local_output: bool = True,
-    ) -> None:
+        desired_input_kwarg_layouts: dict[str, Placement] | None = None, use_local_input: bool = False,
+        output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True,
+    ) -> None:  # fmt: skip
         self.prepare_module_input = PrepareModuleInput(
             input_layouts=input_layouts, desired_input_layouts=desired_input_layouts,
             input_kwarg_layouts=input_kwarg_layouts, desired_input_kwarg_layouts=desired_input_kwarg_layouts,

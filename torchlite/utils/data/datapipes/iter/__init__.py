@@ -103,11 +103,9 @@ class Collator(Mapper):
     """Samples, or batches of them, as a collate function makes them."""
 
     def __init__(
-        self,
-        datapipe: IterDataPipe[Any],
-        conversion: Callable[..., Any] | None = default_collate,
+        self, datapipe: IterDataPipe[Any], conversion: Callable[..., Any] | None = default_collate,
         collate_fn: Callable[..., Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         conversion = collate_fn or conversion
         if not callable(conversion):
             raise NotImplementedError("torchlite collates pipes by a function, not by a table of columns")
@@ -271,12 +269,9 @@ class Sampler(_AsMany):
     """What a sampler yields of a pipe."""
 
     def __init__(
-        self,
-        datapipe: IterDataPipe[Any],
-        sampler: type[_Sampler[Any]] = SequentialSampler,
-        sampler_args: tuple[Any, ...] | None = None,
-        sampler_kwargs: dict[str, Any] | None = None,
-    ) -> None:
+        self, datapipe: IterDataPipe[Any], sampler: type[_Sampler[Any]] = SequentialSampler,
+        sampler_args: tuple[Any, ...] | None = None, sampler_kwargs: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(datapipe)
         self.sampler = sampler(*(sampler_args or ()), **{"data_source": datapipe, **(sampler_kwargs or {})})
 

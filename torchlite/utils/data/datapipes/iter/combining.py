@@ -129,13 +129,9 @@ class _DemultiplexerIterDataPipe(_Split):
     function = "demux"
 
     def __init__(
-        self,
-        datapipe: IterDataPipe[Any],
-        num_instances: int,
-        classifier_fn: Callable[[Any], int | None],
-        drop_none: bool,
-        buffer_size: int,
-    ) -> None:
+        self, datapipe: IterDataPipe[Any], num_instances: int, classifier_fn: Callable[[Any], int | None],
+        drop_none: bool, buffer_size: int,
+    ) -> None:  # fmt: skip
         super().__init__(datapipe, num_instances, buffer_size)
         self.classifier_fn = classifier_fn
         self.drop_none = drop_none
@@ -203,13 +199,9 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
     """So many pipes, each with the samples to which a function gives its number; None drops one, if so said."""
 
     def __new__(
-        cls,
-        datapipe: IterDataPipe[Any],
-        num_instances: int,
-        classifier_fn: Callable[[Any], int | None],
-        drop_none: bool = False,
-        buffer_size: int = 1000,
-    ) -> Any:
+        cls, datapipe: IterDataPipe[Any], num_instances: int, classifier_fn: Callable[[Any], int | None],
+        drop_none: bool = False, buffer_size: int = 1000,
+    ) -> Any:  # fmt: skip
         _check(num_instances)
         checked_function(classifier_fn)
         return _children(_DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn, drop_none, buffer_size))

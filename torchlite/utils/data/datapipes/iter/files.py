@@ -30,15 +30,9 @@ class FileListerIterDataPipe(_Sized):
     """The paths of the files in folders, of those whose names fit a pattern."""
 
     def __init__(
-        self,
-        root: str | Sequence[str] | IterDataPipe[str] = ".",
-        masks: str | list[str] = "",
-        *,
-        recursive: bool = False,
-        abspath: bool = False,
-        non_deterministic: bool = False,
-        length: int = -1,
-    ) -> None:
+        self, root: str | Sequence[str] | IterDataPipe[str] = ".", masks: str | list[str] = "", *,
+        recursive: bool = False, abspath: bool = False, non_deterministic: bool = False, length: int = -1,
+    ) -> None:  # fmt: skip
         roots = [root] if isinstance(root, str) else root
         self.datapipe = roots if isinstance(roots, IterDataPipe) else IterableWrapper(roots)
         self.masks = masks

@@ -22,16 +22,10 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
     """
 
     def __init__(
-        self,
-        datapipe: IterDataPipe[Any],
-        group_key_fn: Callable[[Any], Any],
-        *,
-        keep_key: bool = False,
-        buffer_size: int = 10000,
-        group_size: int | None = None,
-        guaranteed_group_size: int | None = None,
+        self, datapipe: IterDataPipe[Any], group_key_fn: Callable[[Any], Any], *, keep_key: bool = False,
+        buffer_size: int = 10000, group_size: int | None = None, guaranteed_group_size: int | None = None,
         drop_remaining: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.datapipe = datapipe
         self.group_key_fn = checked_function(group_key_fn)
         self.keep_key = keep_key

@@ -34,10 +34,7 @@ class ShardingFilterIterDataPipe(IterDataPipe[Any]):
         self.num_of_instances, self.instance_id = 1, 0
 
     def apply_sharding(
-        self,
-        num_of_instances: int,
-        instance_id: int,
-        sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
+        self, num_of_instances: int, instance_id: int, sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT
     ) -> None:
         if instance_id >= num_of_instances:
             raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
