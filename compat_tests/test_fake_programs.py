@@ -111,7 +111,7 @@ PROGRAMS = {
     "bags and bins": written(
         " ; ".join([
             *[f"F.embedding_bag(lib.zeros(2, 3, dtype=lib.long), x, mode='{m}')" for m in ("sum", "mean", "max")],
-            "lib.histogram(x, 5)", "lib.histc(x, 5)",
+            "lib.histogram(x, 5)", "lib.histc(x, 5)", "lib.mode(x)",
         ])
     ),
 }  # fmt: skip

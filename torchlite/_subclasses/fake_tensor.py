@@ -16,7 +16,7 @@ from ..core.state import local
 from ..core.values import dt
 from ..core.values.device import device
 from ..nn.parameter import Parameter
-from ..operations.making.factories import empty_strided
+from ..operations.making.factories import empty_strided, zeros_like
 from ..utils._python_dispatch import TorchDispatchMode, _disable_current_modes, _get_current_dispatch_mode_stack
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 
@@ -221,7 +221,12 @@ class FakeTensorMode(TorchDispatchMode):
         args, kwargs = tree_map_only(Tensor, inside, args), tree_map_only(Tensor, inside, kwargs)
         if "device" in kwargs or not leaves:
             kwargs["device"] = device("meta")
-        made = func(*args, **kwargs)
+        try:
+            made = func(*args, **kwargs)
+        except NotImplementedError:  # where nothing tells the forms of results
+            if not self.allow_fallback_kernels:
+                raise UnsupportedOperatorException(func) from None
+            made = _of_zeros(func, args, kwargs)
         for fake in given.values():
             fake.array.form = fake.__dict__["elem"].array  # in which it was perhaps changed
 
@@ -274,6 +279,14 @@ class FakeTensorMode(TorchDispatchMode):
                     )
                 found = t.device
         return found or local.state.default_device or device("cpu")
+
+
+def _of_zeros(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What an operator makes of zeros on the CPU, without its values."""
+    with _disable_current_modes():
+        args, kwargs = tree_map_only(Tensor, lambda t: zeros_like(t, device="cpu"), (args, kwargs))
+        made = func(*args, **{word: "cpu" if word == "device" else value for word, value in kwargs.items()})
+        return tree_map_only(Tensor, lambda t: t.to("meta"), made)
 
 
 def _told(value: Any) -> str:

@@ -84,10 +84,6 @@ def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
     return fresh((bins,), self.dtype)
 
 
-def _histogram(self: MetaArray, bins: int, *_: Any) -> tuple[MetaArray, MetaArray]:
-    return fresh((bins,), self.dtype), fresh((bins + 1,), self.dtype)
-
-
 def _bags(
     weight: MetaArray, indices: MetaArray, offsets: MetaArray, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, _: int,
@@ -120,7 +116,7 @@ class MetaBackend(Backend):
         **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
         "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
         "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
-        "histogram.bin_ct": _histogram, "_embedding_bag": _bags, **MATRICES,
+        "_embedding_bag": _bags, **MATRICES,
     }  # fmt: skip
 
     def kernel(self, op: Op) -> Callable[..., Any]:

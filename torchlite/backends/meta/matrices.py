@@ -23,7 +23,7 @@ def _real(dtype: np.dtype) -> np.dtype:
 
 
 def _complex(dtype: np.dtype) -> np.dtype:
-    return np.result_type(dtype, np.complex64)
+    return np.dtype(np.complex64 if dtype.char in "efF" else np.complex128)
 
 
 def _svd(a: MetaArray, full_matrices: bool, compute_uv: bool, _: Any) -> tuple[MetaArray, ...]:
