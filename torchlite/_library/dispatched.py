@@ -29,7 +29,7 @@ def _inside(name: str = "") -> bool:
     """Whether a function made of operations makes the call, or that of a name."""
     seer: Any = local.state.mode.seer
     inside = seer.inside if is_watched() else None
-    return inside is not None and (not name or inside.__name__ == name)
+    return inside is not None and (not name or getattr(inside, "__name__", "") == name)
 
 
 def _arithmetic(values: Sequence[Any]) -> str:

@@ -32,7 +32,7 @@ class Adadelta(Elementwise):
 
     formula = _formula
     twice = ("square_avg", "acc_delta")
-    filled = True
+    counts_first = filled = True
 
     def __init__(
         self,
@@ -59,7 +59,6 @@ class Adadelta(Elementwise):
         return decay_of(group), float(rho), 1.0 - rho, group["eps"], number(group["lr"], group)
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         rho, eps = group["rho"], group["eps"]
         g = decayed_tensor(p, grad, group)
         square, change2 = state["square_avg"], state["acc_delta"]

@@ -13,6 +13,7 @@ from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
+from .together import Together
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -79,10 +80,15 @@ class Adagrad(Elementwise):
         return functions["full_like"](p, value, memory_format=preserve_format)
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         rate = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         g = decayed_tensor(p, grad, group)
         p.addcdiv_(g, state["sum"].addcmul_(g, g, value=1).sqrt().add_(group["eps"]), value=-rate)
+
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        g = decayed_tensor(p, grad, group)
+        rate = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        root = state["sum"].addcmul_(g, g, value=1).sqrt().add_(group["eps"])
+        p.addcdiv_(g.mul(-rate), root)
 
 
 @on_lists(Adagrad, state_sums="sum", state_steps="step")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.machine import Tensor, functions
+from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
+from .together import count_of, raised
 
 __all__ = ["Adam", "adam"]
 
@@ -91,16 +92,14 @@ class Adam(Elementwise):
         return shrink_of(group), decay_of(group), 1 - beta1, beta2, 1 - beta2, eps, rate
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         g = decayed_tensor(p, grad, group)
         lr, (beta1, beta2) = number(group["lr"], group), [number(b, group) for b in group["betas"]]
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(g, 1 - beta1)
         square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-        step = state["step"].item()
+        step = count_of(state, 2)
         if group["amsgrad"]:
-            highest = state["max_exp_avg_sq"]
-            square = functions["maximum"](highest, square, out=highest)
+            square = raised(state["max_exp_avg_sq"], square)
         root = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
         p.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine import Tensor, functions
+from ..core.machine import Tensor
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
+from .together import raised
 
 __all__ = ["Adamax", "adamax"]
 
@@ -56,11 +57,10 @@ class Adamax(Elementwise):
         return decay_of(group), 1 - beta1, float(beta2), group["eps"], rate
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         beta1, beta2 = group["betas"]
         g = decayed_tensor(p, grad, group)
         mean, highest = state["exp_avg"].lerp_(g, 1 - beta1), state["exp_inf"].mul_(beta2)
-        functions["maximum"](highest, g.abs().add_(group["eps"]), out=highest)
+        raised(highest, g.abs().add_(group["eps"]))
         p.addcdiv_(mean, highest, value=-number(group["lr"], group) / (1 - beta1 ** state["step"].item()))
 
 

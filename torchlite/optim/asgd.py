@@ -10,6 +10,7 @@ from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
+from .together import Together
 
 __all__ = ["ASGD", "asgd"]
 
@@ -70,7 +71,6 @@ class ASGD(Elementwise):
         return made if value in (0, 1) else made.clone().detach()
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         g = decayed_tensor(p, grad, group)
         eta = state["eta"].item()
         p.mul_(1 - group["lambd"] * eta).add_(g, alpha=-eta)
@@ -80,6 +80,15 @@ class ASGD(Elementwise):
         self.numbers(group, counts, False)
         for name, value in zip(("eta", "mu"), counts[1:]):
             state[name].copy_(functions["as_tensor"](value))
+
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        lr, lambd, steps = number(group["lr"], group), group["lambd"], state["step"].tensors
+        p.addcmul_(decayed_tensor(p, grad, group).add(p, alpha=lambd), state["eta"], value=-1)
+        state["ax"].addcmul_(p.sub(state["ax"]), state["mu"])
+        etas = [lr / (1 + lambd * lr * step) ** group["alpha"] for step in steps]
+        mus = [functions["tensor"](1 / max(1, step.item() - group["t0"])) for step in steps]
+        state["eta"].copy_(Together(etas))
+        state["mu"].copy_(Together(mus))
 
 
 @on_lists(ASGD, axs="ax", mus="mu", etas="eta", state_steps="step")

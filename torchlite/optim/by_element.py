@@ -23,10 +23,11 @@ from ..core.machine.overrides import overrides
 from ..core.state import is_watched, local
 from ..core.values import CPU, strided
 from ..core.values.layout import preserve_format
-from ..utils._foreach_utils import _get_fused_kernels_supported_devices
+from ..utils._foreach_utils import _get_fused_kernels_supported_devices, _group_tensors_by_device_and_dtype
 from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
-from .torch_names import _get_capturable_supported_devices
+from .together import Together
+from .torch_names import _default_to_fused_or_foreach, _get_capturable_supported_devices
 
 ON_TENSORS = SimpleNamespace(
     **{name: functions[name] for name in ("absolute", "clip", "maximum", "minimum", "sign", "sqrt", "where")}
@@ -64,7 +65,7 @@ def decayed(p: Any, g: Any, decay: Any, shrink: Any = None) -> Any:
     return g if decay is None else g + p * decay
 
 
-def decayed_tensor(p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
+def decayed_tensor(p: Any, g: Any, group: dict[str, Any]) -> Any:
     """As `decayed`, in the operations that a dispatch mode sees."""
     shrink = shrink_of(group) if "decoupled_weight_decay" in group else None
     if shrink is not None:
@@ -112,10 +113,14 @@ class Elementwise(Optimizer):
     """The base of the algorithms that treat every element alike."""
 
     formula: ClassVar[Callable[..., None]]
-    # A step on one dense tensor that has its state, in the operations that a dispatch mode sees of it in PyTorch.
+    # A step that is counted, on one dense tensor that has its state, in the operations that a dispatch mode sees of it
+    # in PyTorch.
     _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
+    # The same on lists, where `_watched` is not also that.
+    _watched_lists: Callable[[Together, Any, dict[str, Any], dict[str, Any]], None] | None = None
     together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
     twice: ClassVar[tuple[str, ...]] = ()  # what PyTorch's formula writes to in two steps
+    counts_first: ClassVar[bool] = False  # whether a step is counted before gradients are negated there
     filled: ClassVar[bool] = False  # whether its numbers are made by filling tensors there
     # Options that checkpoints of older versions lack.
     later: ClassVar[dict[str, Any]] = {
@@ -295,11 +300,34 @@ class Elementwise(Optimizer):
         if shown:
             new = [p for p in params if self.lacks_state(self.state[p])]
             self._make_watched_state(group, new, [self.state[p] for p in new])
+            if _over_lists(group, params):
+                self._step_on_lists(group, params)
+                return
             update = self._watched  # type: ignore[assignment]
         with grad_enabled(group["differentiable"]):
             for p in params:
-                grad: Any = p.grad
-                update(p, -grad if shown and group["maximize"] else grad, self.state[p] if stateful else {}, group)
+                state = self.state[p] if stateful else {}
+                update(p, self._begun(p.grad, state, group) if shown else p.grad, state, group)
+
+    def _step_on_lists(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        """A step in calls over lists, of which each holds what is alike."""
+        step: Any = self._watched_lists or self._watched
+        lists: Any = [params, [p.grad for p in params]]
+        alike: Any = _group_tensors_by_device_and_dtype(lists).values()
+        with grad_enabled(False):
+            for (some, grads), _ in alike:
+                states = [self.state[p] for p in some]
+                known = set.intersection(*map(set, states))
+                state = {name: Together([s[name] for s in states]) for name in known}
+                step(Together(some), self._begun(Together(grads), state, group), state, group)
+
+    def _begun(self, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """Count a step; the gradient that goes down."""
+        if group["maximize"] and not self.counts_first:
+            grad = -grad
+        if "step" in state:
+            state["step"] += 1
+        return -grad if group["maximize"] and self.counts_first else grad
 
     def _make_watched_state(
         self, group: dict[str, Any], params: Sequence[Tensor], states: Sequence[dict[str, Any]]
@@ -358,6 +386,15 @@ class Elementwise(Optimizer):
     def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change a parameter by a sparse gradient, as far as the algorithm knows what that is."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+
+def _over_lists(group: dict[str, Any], params: Sequence[Tensor]) -> bool:
+    """Whether PyTorch takes a step over lists."""
+    if group.get("fused") or group.get("capturable"):
+        return False
+    if group["foreach"] is None and not isinstance(group["lr"], Tensor):
+        return _default_to_fused_or_foreach(params, group["differentiable"])[1]
+    return bool(group["foreach"])
 
 
 def _bare(p: Tensor) -> bool:

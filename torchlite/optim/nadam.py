@@ -11,6 +11,7 @@ from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
+from .together import Together, count_of
 
 __all__ = ["NAdam", "nadam"]
 
@@ -76,7 +77,6 @@ class NAdam(Elementwise):
         )  # fmt: skip
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         step = state["step"].item()
         lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
         g = decayed_tensor(p, grad, group)
@@ -89,6 +89,19 @@ class NAdam(Elementwise):
         size.add_(group["eps"])
         p.addcdiv_(g, size, value=-lr * (1 - now) / (1 - product.item()))
         p.addcdiv_(mean, size, value=-lr * next_ / (1 - far))
+
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        g = decayed_tensor(p, grad, group)
+        mean = state["exp_avg"].lerp_(g, 1 - beta1)
+        size = state["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2).sqrt()
+        step = count_of(state, 3)
+        now, next_ = [beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)]
+        product = state["mu_product"].mul_(now)
+        size.div_((1 - beta2**step) ** 0.5).add_(group["eps"])
+        rates = lr * (1 - now) / (1 - product.item()) * -1, lr * next_ / (1 - product.item() * next_) * -1
+        for change, rate in zip((g, mean), rates, strict=True):
+            p.addcdiv_(change, size, value=rate)
 
 
 @on_lists(NAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", mu_products="mu_product", state_steps="step")

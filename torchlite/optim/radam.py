@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..core.machine import Tensor
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, follow, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
+from .together import Together, count_of
 
 __all__ = ["RAdam", "radam"]
 
@@ -71,7 +74,6 @@ class RAdam(Elementwise):
         return ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         step, (beta1, beta2) = state["step"].item(), group["betas"]
         g = decayed_tensor(p, grad, group)
         mean = state["exp_avg"].lerp_(g, 1 - beta1)
@@ -81,6 +83,18 @@ class RAdam(Elementwise):
         if strength is not None:
             change = change * ((1 - beta2**step) ** 0.5 / square.sqrt().add_(group["eps"])) * strength
         p.add_(change, alpha=-1.0)
+
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        strengths = [self._strength(step, beta2) for step in count_of(state, 3)]
+        g = decayed_tensor(p, grad, group)
+        mean = state["exp_avg"].lerp_(g, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        step = count_of(state, 2)
+        parts = [s or 0 for s in strengths], [float(s is None) for s in strengths]
+        rates = [lr * np.array(part, object) / (1 - beta1**step) * -1 for part in parts]
+        size = square.sqrt().add_(group["eps"]).div_((1 - beta2**step) ** 0.5 * rates[0])
+        p.addcmul_(mean, size.reciprocal_().add_(rates[1]))
 
 
 @on_lists(RAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", state_steps="step")

@@ -77,7 +77,6 @@ class RMSprop(Elementwise):
         )  # fmt: skip
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         alpha, rate = group["alpha"], number(group["lr"], group)
         g = decayed_tensor(p, grad, group)
         square = spread = state["square_avg"]

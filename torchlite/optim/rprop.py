@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.values import Namespace
 from ..core.values.layout import preserve_format
 from .by_element import Elementwise, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
+from .together import Together
 
 __all__ = ["Rprop", "rprop"]
 
@@ -57,7 +58,6 @@ class Rprop(Elementwise):
         return tuple([number(x, group) for x in (*group["etas"], *group["step_sizes"])])
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
         (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
         trend = (grad * state["prev"]).sign()
         for sign, factor in ((trend.gt, longer), (trend.lt, shorter), (trend.eq, 1)):
@@ -67,6 +67,27 @@ class Rprop(Elementwise):
         g[trend.eq(shorter)] = 0
         p.addcmul_(g.sign(), state["step_size"], value=-1)
         state["prev"].copy_(g)
+
+    def _begun(self, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """Over lists, what is made of gradients is negated later."""
+        return super()._begun(grad, state, {**group, "maximize": False} if isinstance(grad, Together) else group)
+
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+        trends = grad.mul(state["prev"])
+        if group["maximize"]:
+            trends.neg_()
+        kept = state["prev"].copy_(grad)
+        if group["maximize"]:
+            kept.neg_()
+        for trend in trends.sign_().tensors:
+            for sign, factor in ((trend.gt, longer), (trend.lt, shorter), (trend.eq, 1)):
+                trend[sign(0)] = factor
+        for size in state["step_size"].mul_(trends).tensors:
+            size.clamp_(least, most)
+        for g, trend in zip(kept.tensors, trends.tensors, strict=True):
+            g.copy_(functions["where"](trend.eq(shorter), 0, g))
+        p.addcmul_(Together([g.sign() for g in kept.tensors]), state["step_size"], value=-1)
 
 
 @on_lists(Rprop, prevs="prev", step_sizes="step_size", state_steps="step")

@@ -12,6 +12,7 @@ from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
+from .together import Together
 
 __all__ = ["SGD", "sgd"]
 
@@ -88,6 +89,17 @@ class SGD(Elementwise):
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         self._follow_momentum(p, decayed_tensor(p, grad, group), state, group)
 
+    def _watched_lists(self, p: Together, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        g, momentum = decayed_tensor(p, grad, group), group["momentum"]
+        if momentum:
+            if self.lacks_state(state):  # a parameter does
+                states = [self.state[t] for t in p.tensors]
+                velocity = Together([self._velocity(one, s, group) for one, s in zip(g.tensors, states, strict=True)])
+            else:
+                velocity = state["momentum_buffer"].mul_(momentum).add_(g, alpha=1 - group["dampening"])
+            g = g.add_(velocity, alpha=momentum) if group["nesterov"] else velocity
+        p.add_(g, alpha=-number(group["lr"], group))
+
     def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The momentum is that of the elements that have had gradients, and is sparse too."""
         if group["weight_decay"]:
@@ -97,13 +109,16 @@ class SGD(Elementwise):
     def _follow_momentum(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         momentum = group["momentum"]
         if momentum:
-            velocity = state.get("momentum_buffer")
-            if velocity is None:
-                velocity = state["momentum_buffer"] = grad.detach().clone()
-            else:
-                velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            velocity = self._velocity(grad, state, group)
             grad = grad.add(velocity, alpha=momentum) if group["nesterov"] else velocity
         p.add_(grad, alpha=-number(group["lr"], group))
+
+    def _velocity(self, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> Tensor:
+        """The momentum, which begins as a copy of the first gradient."""
+        if self.lacks_state(state):
+            state["momentum_buffer"] = grad.detach().clone()
+            return state["momentum_buffer"]
+        return state["momentum_buffer"].mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
 
 
 @on_lists(SGD, momentum_buffer_list="momentum_buffer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -43,7 +44,9 @@ class _Level(Seer):
         name, overload, args, kwargs = seen(op, values)
         return self.call(overload_of(op, name, overload), args, kwargs)
 
-    parts = staticmethod(parts_of)
+    def parts(self, op: Any, values: Sequence[Any]) -> Callable[[], Any] | None:
+        found = parts_of(op, values)
+        return None if found is None else functools.partial(self.composite, found, ())
 
     def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
         return self.call(overload_named(name, overload), *given_to(signature, values))
