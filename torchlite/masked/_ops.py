@@ -51,7 +51,8 @@ def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tens
 def _fitting(mask: Tensor, input: Tensor) -> Tensor:
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    return mask.expand(input.shape).to(dt.bool_)
+    fitting = mask if mask.shape == input.shape else mask.clone().expand(input.shape)
+    return fitting.to(dt.bool_)
 
 
 def _dims(dim: int | Ints | None, input: Tensor) -> Ints:
