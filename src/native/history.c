@@ -11,11 +11,21 @@ static int record_in_python(const History *history, const Met *met, PyObject *re
     return done == NULL ? -1 : 0;
 }
 
-// One entry among what a node keeps: (constant, which tensors, which result, the edge without which it is spared).
+// Whether an input is needed for some edges alone, none of which leads anywhere.
+static int is_spared(PyObject *only_for, PyObject *edges)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(only_for);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyTuple_GET_ITEM(edges, PyLong_AsSsize_t(PyTuple_GET_ITEM(only_for, i))) != Py_None)
+            return 0;
+    return count > 0;
+}
+
+// One entry among what a node keeps: (constant, which tensors, which result, the edges without which it is spared).
 static PyObject *kept(PyObject *what, const Met *met, PyObject *edges, PyObject *const *results)
 {
     PyObject *which = PyTuple_GET_ITEM(what, 1), *nr = PyTuple_GET_ITEM(what, 2), *only_for = PyTuple_GET_ITEM(what, 3);
-    if (only_for != Py_None && PyTuple_GET_ITEM(edges, PyLong_AsSsize_t(only_for)) == Py_None)
+    if (is_spared(only_for, edges))
         return Py_NewRef(Py_None);
     if (PyLong_CheckExact(which))
         return version_pair(met->tensors[PyLong_AsSsize_t(which)]);

@@ -89,6 +89,7 @@ class Declaration(metaclass=_Declared):
     elementwise: bool = False  # whether the result's layout is kept where `out=` is resized
     asks: bool = True  # whether PyTorch asks operands for their histories before it computes
     complex_gradients: bool = True  # whether calls with complex operands are recorded, or refused
+    frugal: bool = False  # whether an operand is spared too where each of several derivatives names it in vain
     exact_out: bool = False  # whether `out=` must have the result's dtype
     of_numbers: bool = False  # whether numbers may stand for all operands
     repeats: bool = False  # whether the in-place form may write to the same memory several times
@@ -230,11 +231,12 @@ class Declaration(metaclass=_Declared):
         for _, rule in self.rules:
             rule.resolve(self.saved_names, self.value_names)
         by_name = self.signature.by_name
-        keeps_all = "backward" in self.name  # PyTorch spares nothing where it differentiates a gradient again
+        spares = "backward" not in self.name  # PyTorch spares nothing where it differentiates a gradient again
+        optional = {p.name for p in params if p.optional}  # and nothing that may be left out anyway
         # For each saved name: is it a result, its place, and which derivatives use it.
         self._to_save = tuple([
             (n not in tensors, outputs.index(n) if n not in tensors else by_name[n],
-             () if keeps_all else tuple([k for k, (_, rule) in enumerate(self.rules) if n in rule.names]))
+             tuple([k for k, (_, rule) in enumerate(self.rules) if spares and n in rule.names and n not in optional]))
             for n in self.saved_names
         ])  # fmt: skip
         self._to_note = tuple([self._noted(n) for n in self.value_names])

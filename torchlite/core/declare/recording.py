@@ -122,7 +122,7 @@ class Recording(Declaration):
         return node
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
-        """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
+        """Keep what the derivatives name: all of it, as PyTorch does, but for inputs that are spared."""
         edges = node.next_edges
         stack = local.state.mode.saved_hooks
         saved: list[Any] = []
@@ -158,7 +158,11 @@ class Recording(Declaration):
 
     def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:
         """Whether an input that these derivatives name need not be kept."""
-        return len(users) == 1 < len(self.rules) == len(edges) and edges[users[0]] is None
+        return self.may_spare(users) and len(self.rules) == len(edges) and all([edges[user] is None for user in users])
+
+    def may_spare(self, users: tuple[int, ...]) -> bool:
+        """Whether an input that these derivatives name is spared where nobody asks for them."""
+        return len(self.rules) > 1 and (len(users) == 1 or (self.frugal and users != ()))
 
     def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
         """The node's `apply`: gradients for its edges from those of its results."""

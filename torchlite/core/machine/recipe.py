@@ -83,7 +83,7 @@ def _by_recipe(
             listed[nr].edge = (node, nr)
         saved: list[Any] = []
         for constant, which, nr, only_for in keeping:
-            if only_for is not None and edges[only_for] is None:
+            if only_for and not [1 for user in only_for if edges[user] is not None]:
                 saved.append(None)
             elif which is None:
                 saved.append(constant if nr is None else keep_output(listed[nr], nr))
@@ -143,10 +143,10 @@ def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> lis
 def _keeping(
     op: Any, values: Sequence[Any], places: dict[int, Any], selective: bool
 ) -> list[tuple[Any, Any, Any, Any]]:
-    """For each saved name: a constant, or which tensors, or which result; and the edge without which it is spared."""
+    """For each saved name: a constant, or which tensors, or which result; and the edges without which it is spared."""
     found = []
     for is_result, at, users in op._to_save:
-        only_for = users[0] if selective and len(users) == 1 < len(op.rules) and not is_result else None
+        only_for = users if selective and not is_result and op.may_spare(users) else ()
         constant = None if is_result or values[at] is None or at in places else SavedNumber(values[at])
         found.append((constant, None if is_result else places.get(at), at if is_result else None, only_for))
     return found

@@ -164,19 +164,19 @@ def _trilinear_by_products(input1: Tensor, weight: Tensor, input2: Tensor) -> Te
     return half.bmm(input2.unsqueeze(2)).view((len(input1), outputs))
 
 
-def _trilinear_weight(g: Tensor, input1: Tensor, weight_shape: Any, input2: Tensor) -> Tensor:
-    outer = g.unsqueeze(2) * conj(input1).unsqueeze(1)
-    return outer.flatten(1).t().mm(conj(input2)).view(weight_shape)
+def _trilinear_weight(g: Tensor, i1: Tensor, i2_shape: Any, i3: Tensor) -> Tensor:
+    outer = g.unsqueeze(2) * conj(i1).unsqueeze(1)
+    return outer.flatten(1).t().mm(conj(i3)).view(i2_shape)
 
 
 trilinear: Op = Op(
-    "_trilinear(Tensor input1, Tensor weight, Tensor input2)", _trilinear,
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3)", _trilinear,
     {
-        "input1": lambda g, weight, input2: trilinear.apply(g, conj(weight).transpose(0, 1), conj(input2)),
-        "weight": _trilinear_weight,
-        "input2": lambda g, input1, weight: trilinear.apply(conj(input1), conj(weight).permute((2, 1, 0)), g),
+        "i1": lambda g, i2, i3: trilinear.apply(g, conj(i2).transpose(0, 1), conj(i3)),
+        "i2": _trilinear_weight,
+        "i3": lambda g, i1, i2: trilinear.apply(conj(i1), conj(i2).permute((2, 1, 0)), g),
     },
-    linear="each", batch=_trilinear_by_products, complex_gradients=False,
+    linear="each", batch=_trilinear_by_products, complex_gradients=False, frugal=True, shows="",
 )  # fmt: skip
 
 
