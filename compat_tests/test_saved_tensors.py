@@ -66,6 +66,53 @@ def test_arguments_and_shapes(torch, tell):
         tell([n for n in sorted(dir(node)) if n.startswith("_raw_saved_")])
 
 
+def _told(node):
+    """What a node keeps, of which PyTorch's product of three shows sizes of its inner steps besides."""
+    inner = ("_saved_expand1", "_saved_expand2", "_saved_expand3", "_saved_sumdim")
+    return {n: getattr(node, n) for n in sorted(dir(node)) if n.startswith("_saved_") and n not in inner}
+
+
+@same_story
+def test_what_is_kept_depends_on_what_requires_grad(torch, tell):
+    """Of several operands with derivatives, one that only others' formulas name is spared where these are not asked."""
+    wave = torch.arange(30, dtype=torch.float64).mul(0.7).sin()
+    factors, pivots = torch.linalg.lu_factor(wave[:9].reshape(3, 3) + torch.eye(3))
+    where, rows = torch.tensor([1, 3]), torch.tensor([0, 2, 1, 2])
+    calls = (
+        (torch.nn.functional.bilinear, wave[:12].reshape(4, 3), wave[:8].reshape(4, 2), wave.reshape(5, 3, 2)),
+        (lambda a, b: torch.linalg.lu_solve(a, pivots, b), factors, wave[:6].reshape(3, 2)),
+        (torch.cholesky_solve, wave[:6].reshape(3, 2), factors.tril()),
+        (lambda b, a: torch.triangular_solve(b, a)[1] * 2.0, wave[:6].reshape(3, 2), factors.triu()),
+        (lambda a: torch.linalg.qr(a)[1] * 2.0, wave[:8].reshape(2, 4)),
+        (lambda a: torch.qr(a, some=False)[0] * 2.0, wave[:8].reshape(2, 4)),
+        (lambda a, s: a.put(where, s), wave[:4].reshape(2, 2), wave[4:6]),
+        (lambda w, s: torch.nn.functional.embedding_bag(rows, w, where[:1] - 1, per_sample_weights=s, mode="sum"),
+         wave[:6].reshape(3, 2), wave[:4]),
+        (torch.lerp, wave[:3], wave[3:6], wave[6:9]),
+    )  # fmt: skip
+    for call, *operands in calls:
+        for asked in range(1, 1 << len(operands)):
+            given = [t.clone().requires_grad_(bool(asked >> nr & 1)) for nr, t in enumerate(operands)]
+            result = call(*given)
+            node = result.grad_fn
+            node = node if node.name() != "MulBackward0" else node.next_functions[0][0]
+            tell(node.name(), _told(node))
+            tell(torch.autograd.grad((result * result).sum(), [t for t in given if t.requires_grad], allow_unused=True))
+
+
+@same_story
+def test_a_mask_that_is_expanded_may_be_written_to_before_backward(torch, tell):
+    x, mask = torch.ones(2, 3, requires_grad=True), torch.tensor([True, False, True])
+    total = torch.masked.sum(x, mask=mask)
+    mask.fill_(False)
+    tell(torch.autograd.grad(total, x))
+    whole = torch.ones(2, 3, dtype=torch.bool)
+    total = torch.masked.sum(x, mask=whole)
+    whole.fill_(False)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(total, x)
+
+
 @same_story
 def test_attributes_that_are_not_there(torch, tell):
     y = torch.ones(2, requires_grad=True).sum()

@@ -96,6 +96,9 @@ def _value(op: Op, name: str) -> Callable[[OpNode], Any]:
     dimension = _DIMENSION.fullmatch(name)
     if dimension is not None:
         operand, number = dimension[1], int(dimension[3]) * (-1 if dimension[2] else 1)
+        if f"{operand}_shape" in noted:
+            at = noted.index(f"{operand}_shape")
+            return lambda node: node.plain_values[at][number]
         what: Callable[[tuple[int, ...]], Any] = operator.itemgetter(number)
     else:
         operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))

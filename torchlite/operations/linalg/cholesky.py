@@ -149,8 +149,8 @@ _cholesky_solve_op: ByColumns = ByColumns(
     "_cholesky_solve(Tensor self, Tensor input2, bool upper)",
     _cholesky_solve,
     {
-        "self": lambda g, input2, upper: _cholesky_solve_op.apply(g, input2, upper),
-        "input2": lambda g, input2, result, upper: _of_factor(
+        "self": lambda g, self, input2, upper: _cholesky_solve_op.apply(g, input2, upper),
+        "input2": lambda g, self, input2, result, upper: _of_factor(
             -_cholesky_solve_op.apply(g, input2, upper).matmul(H(result)), input2, upper
         ),
     },

@@ -304,23 +304,26 @@ def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 # ---- systems, given the factors
 
 
-def _lu_solve_vjp(
-    g: Tensor, LU: Tensor, pivots: Tensor, B: Tensor, result: Tensor, left: bool, adjoint: bool, needs: Any
-) -> tuple[Tensor | None, None, Tensor | None]:
+def _lu_solve_of_factors(
+    g: Tensor, LU: Tensor, pivots: Tensor, result: Tensor, left: bool, adjoint: bool
+) -> Tensor:
     g_b = solve_factored.apply(LU, pivots, g, left, not adjoint)
-    if not needs[0]:
-        return None, None, g_b
     L, U = factors.apply(LU)
     product = [(result, g_b), (g_b, result)][left]  # of AX = B or XA = B
     first, second = product[::-1] if adjoint else product
     g_a = -(first.matmul(H(second)) if left else H(first).matmul(second))
     straight = permutation.apply(pivots, LU.shape[-1]).mT.to(g.dtype).matmul(g_a)
-    return straight.matmul(H(U)).tril(-1) + H(L).matmul(straight).triu(), None, g_b
+    return straight.matmul(H(U)).tril(-1) + H(L).matmul(straight).triu()
 
 
-solve_factored = ByColumns(
-    "_linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint)", lu_solved, _lu_solve_vjp,
-    node="LinalgLuSolveBackward0", batch=LEADING, constant=("pivots",),
+solve_factored: ByColumns = ByColumns(
+    "_linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint)", lu_solved,
+    {
+        "LU": _lu_solve_of_factors,
+        "pivots": None,
+        "B": lambda g, LU, pivots, left, adjoint: solve_factored.apply(LU, pivots, g, left, not adjoint),
+    },
+    node="LinalgLuSolveBackward0", batch=LEADING,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import conj, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor, functions
-from ...core.values import Array, Namespace, dt, not_implemented_for, warn_once
+from ...core.values import Array, Namespace, dt, not_implemented_for, return_type, warn_once
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
 from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, into_laid, offer, offer_op
@@ -29,8 +29,8 @@ def _qr(xp: Namespace, a: Array, mode: str) -> Any:
     return columns(xp, q), columns(xp, r)
 
 
-def _qr_vjp(grads: Sequence[Tensor | None], A: Tensor, mode: str, Q: Tensor, R: Tensor) -> Tensor:
-    (m, n), (g_q, g_r) = A.array.shape[-2:], grads
+def _qr_vjp(grads: Sequence[Tensor | None], A_shape: Sequence[int], mode: str, Q: Tensor, R: Tensor) -> Tensor:
+    (m, n), (g_q, g_r) = A_shape[-2:], grads
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
@@ -45,9 +45,9 @@ def _qr_vjp(grads: Sequence[Tensor | None], A: Tensor, mode: str, Q: Tensor, R: 
     g_r = R.new_zeros(R.shape) if g_r is None else g_r
     if m >= n:
         return _qr_vjp_tall(g_q, g_r, Q, R)
-    # A = [X Y] and R = [U V]: X = QU is a factorisation of a square matrix, and V = QᴴY.
+    # A = [X Y] and R = [U V]: X = QU is a factorisation of a square matrix, and Y = QV.
     g_v = g_r[..., m:]
-    g_x = _qr_vjp_tall(g_q + A[..., m:].matmul(H(g_v)), g_r[..., :m], Q, R[..., :m])
+    g_x = _qr_vjp_tall(g_q + Q.matmul(R[..., m:].matmul(H(g_v))), g_r[..., :m], Q, R[..., :m])
     return functions["cat"]((g_x, Q.matmul(g_v)), -1)
 
 
@@ -60,29 +60,23 @@ def _qr_vjp_tall(g_q: Tensor, g_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
 
 qr = ByColumns(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)', _qr, {"A": _qr_vjp}, check=_check_qr,
-    batch=LEADING,
+    batch=LEADING, shows="mode",
 )  # fmt: skip
 offer_op(qr)
 
 
-def _check_old_qr(self: Tensor, some: bool) -> None:
+_FACTORS = return_type("qr", ("Q", "R"))
+
+
+@published("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", into=into_exactly)
+def old_qr(self: Tensor, some: bool) -> Any:
+    """`linalg.qr`, as it was called before."""
     warn_once(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
         "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
         "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
-    any_matrices("linalg.qr", "geqrf_cpu")(self)
-
-
-_old_qr = ByColumns(
-    "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-    lambda xp, a, some: _qr(xp, a, "reduced" if some else "complete"),
-    {
-        "self": lambda grads, self, some, Q, R: _qr_vjp(grads, self, "reduced" if some else "complete", Q, R),
-    },
-    check=_check_old_qr, node="LinalgQrBackward0", batch=LEADING,
-)  # fmt: skip
-publish(_old_qr)
+    return _FACTORS(qr.apply(self, "reduced" if some else "complete"))
 
 # ---- reflections
 

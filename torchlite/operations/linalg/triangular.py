@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type, warn_once
+from ..formulas import tensors
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
@@ -102,22 +103,23 @@ def _old_solve(xp: Namespace, b: Array, a: Array, upper: bool, transpose: bool, 
 
 
 def _old_solve_vjp(
-    grads: Sequence[Tensor | None], A: Tensor, result0: Tensor, upper: bool, transpose: bool, unitriangular: bool
+    grads: Sequence[Tensor | None], self: Tensor, A: Tensor, solution: Tensor, upper: bool, transpose: bool,
+    unitriangular: bool,
 ) -> tuple[Tensor | None, Tensor | None]:
     g, g_a = grads
     if g is None:
-        return None, g_a
+        return tensors.zeros_like(self), g_a
     matrix, upper = (A.mT, not upper) if transpose else (A, upper)
     g_b = triangular.apply(H(matrix), g, not upper, True, unitriangular)
-    through = -_triangle(g_b.matmul(H(result0)), upper, unitriangular)
+    through = -_triangle(g_b.matmul(H(solution)), upper, unitriangular)
     through = through.mT if transpose else through
     return g_b, through if g_a is None else through + g_a
 
 
 _old_triangular = ByColumns(
     "_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) "
-    "-> (Tensor result0, Tensor result1)",
-    _old_solve, _old_solve_vjp, node="TriangularSolveBackward0", batch=LEADING,
+    "-> (Tensor solution, Tensor cloned_coefficient)",
+    _old_solve, _old_solve_vjp, node="TriangularSolveBackward0", batch=LEADING, named=False,
 )  # fmt: skip
 _SOLUTION = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 

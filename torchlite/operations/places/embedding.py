@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, describe, publish, publish_python, published
@@ -243,37 +244,41 @@ bag_rows_backward = Op(
 )
 
 
-def _bag_vjp(
-    grads: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
-    result3: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int,
-) -> Any:  # fmt: skip
-    g = grads[0]
-    rows = weight.shape[0]
+def _bag_of_weight(
+    g: Tensor, weight_shape: Sequence[int], indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
+    result3: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Tensor | None,
+    padding_idx: int,
+) -> Tensor:  # fmt: skip
+    rows = weight_shape[0]
     if mode == _MAX:
         spread = g * (result2 > 0).unsqueeze(-1)
-        return g.new_zeros(weight.shape).scatter_add(0, result3, spread), None, None, None
+        return g.new_zeros(weight_shape).scatter_add(0, result3, spread)
     if mode == _MEAN:
         g = g / result2.clamp_min(1).to(g.dtype).unsqueeze(-1)
     if per_sample_weights is None and not sparse and not scale_grad_by_freq:
-        return bag_rows_backward.apply(g, indices, result1, rows, padding_idx), None, None, None
+        return bag_rows_backward.apply(g, indices, result1, rows, padding_idx)
     each = g.index_select(0, result1)
-    to_samples = None
-    if per_sample_weights is not None:
-        if needs[3]:
-            to_samples = (each * weight.index_select(0, indices)).sum(-1).masked_fill(indices == padding_idx, 0)
-        each = each * per_sample_weights.unsqueeze(-1)
-    to_weight = None
-    if needs[0]:
-        backward = _sparse_gradient if sparse else embedding_dense_backward.apply
-        to_weight = backward(each, indices, rows, padding_idx, scale_grad_by_freq)
-    return to_weight, None, None, to_samples
+    each = each if per_sample_weights is None else each * per_sample_weights.unsqueeze(-1)
+    backward = _sparse_gradient if sparse else embedding_dense_backward.apply
+    return backward(each, indices, rows, padding_idx, scale_grad_by_freq)
+
+
+def _bag_of_sample_weights(
+    g: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, padding_idx: int
+) -> Tensor:
+    each = g.index_select(0, result1) * weight.index_select(0, indices)
+    return each.sum(-1).masked_fill(indices == padding_idx, 0)
 
 
 _embedding_bag_op = Op(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
     "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) "
     "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
-    _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"), differentiable=1,
+    _embedding_bag,
+    {
+        "weight": _bag_of_weight, "indices": None, "offsets": None, "per_sample_weights": _bag_of_sample_weights,
+    },
+    check=_check_bag, differentiable=1, shows="mode padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
 publish(_embedding_bag_op, method=False)
 

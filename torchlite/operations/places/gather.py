@@ -346,9 +346,10 @@ put = Writing(
     {
         "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, g.new_zeros(source_shape)),
         "index": None,
-        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
+        "source": lambda g, index, source: g.take(index).reshape(source.array.shape),
     },
     order="K",
+    shows="accumulate",
     check=_check_put,
     linear=True,
     batch=_put_by_scatter,
