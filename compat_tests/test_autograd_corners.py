@@ -46,6 +46,32 @@ def test_hooks_may_ask_which_node_runs_and_which_will(torch, tell):
 
 
 @same_story
+def test_hooks_of_a_pass_for_some_leaves_may_ask_the_same(torch, tell):
+    engine = import_module(f"{torch.__name__}._C")
+    x, w = (torch.tensor([v, 2.0], requires_grad=True) for v in (0.5, 1.5))
+    y = x * w
+    z = (y * w).exp() + (w * 3).sin()
+    nodes = [t.grad_fn for t in (y, z, (w * 3).sin())]
+
+    def ask(grad):
+        tell(engine._current_autograd_node().name(), grad, grad.requires_grad)
+        tell([engine._will_engine_execute_node(node) for node in nodes])
+
+    for t in (y, z):
+        t.register_hook(ask)
+    with torch.autograd.set_multithreading_enabled(False):
+        for create in (False, True):
+            for goals in ([x], [w, x], [w]):
+                found = torch.autograd.grad(z.sum(), goals, retain_graph=True, create_graph=create)
+                tell(found, [g.grad_fn.name() if create else g.grad_fn for g in found])
+                if create:
+                    tell(torch.autograd.grad(sum(g.square().sum() for g in found), [w, x], create_graph=True))
+        loss = z.sum()
+        with torch.no_grad():
+            tell(torch.autograd.grad(loss, x, create_graph=True)[0].requires_grad)
+
+
+@same_story
 def test_passes_may_be_nested_as_deep_as_a_program_likes(torch, tell):
     class Again(torch.autograd.Function):
         @staticmethod

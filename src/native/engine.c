@@ -1,27 +1,29 @@
-// The backward loop, over arrays: autograd/engine.py's, where no graph is made and nothing but leaves is asked for: all
-// of them, which accumulate, or some (`goals`), whose gradients stay in their slots.
+// The backward loop: autograd/engine.py's, where nothing but leaves is asked for: all of them, which accumulate, or some
+// (`goals`), whose gradients stay in their slots. Gradients are arrays, or tensors where a graph is made of them.
 //
 // A pass first counts the edges that lead to each node, and gives up, having done nothing, if it meets what it does not
 // know. Then nodes run as they become ready, the latest first. What has a program (program.c) runs here; every other
-// node is asked for `on_arrays`, and then run by a `GraphTask` in Python, with its hooks. That task is made when it is
-// first needed.
+// node is asked for `on_arrays`, and then run by a `GraphTask` in Python, with its hooks, as are all of which a graph is
+// made. That task is made when it is first needed.
 #include "native.h"
 #include <limits.h>
 
 typedef struct { PyObject *grad; char made; } Slot;               // `made`: a sum made here, which nobody else holds
-typedef struct { PyObject *key; Py_ssize_t left, slots, outputs; } Entry;  // a node, or a leaf, still to be reached
+typedef struct { PyObject *key; Py_ssize_t left, slots, outputs; } Entry;  // a node, or a leaf, and how many edges lead
+enum { UNASKED = -1, DONE = -2 };                                  // there from nodes that have not run; or one of these
 typedef struct { long long number; Py_ssize_t entry; } Ready;
 
 typedef struct {
     State *state;
-    int keep_graph;
+    int keep_graph, create_graph;
     Entry *entries;   // what is on the way, in the order met
     Slot *slots;      // the gradients of their outputs, so far
     Py_ssize_t *table, mask;  // places among the entries, by hashes of their keys; -1: free
     Ready *heap;
     PyObject **out;   // the gradients that a node gives
     Py_ssize_t count, room, slot_count, slot_room, ready, heap_room, out_room;
-    PyObject *task, *waiting, *edge, *goals;
+    PyObject *task, *edge, *goals;
+    struct Asked *asked;  // which the task has
 } Pass;
 
 // ---- memory: room for `wanted` items, twice as much as before
@@ -148,7 +150,7 @@ static int count_edges(Pass *pass)
     return 1;
 }
 
-// Leave only the goals, and the nodes from which one is reached: others have -1 edges left. 0: not for C.
+// Leave only the goals, and the nodes from which one is reached. 0: not for C.
 static int aim(Pass *pass)
 {
     enum { MOST_ROUNDS = 8 };  // by which what comes late in the graph, and was met early, is found
@@ -179,7 +181,7 @@ static int aim(Pass *pass)
     }
     for (Py_ssize_t at = 0; !changed && at < pass->count; at++)
         if (!needed[at])
-            pass->entries[at].left = -1;
+            pass->entries[at].left = UNASKED;
     PyMem_Free(needed);
     return !changed;
 }
@@ -230,28 +232,28 @@ static Py_ssize_t pop(Pass *pass)
 
 // ---- what is left to Python
 
-typedef struct { PyObject_HEAD Pass *pass; } Waiting;
+typedef struct Asked { PyObject_HEAD Pass *pass; } Asked;
 
-// Whether a node, or a leaf by its id, is still to be run.
-static int waiting_contains(PyObject *self, PyObject *target)
+// Whether a node, or a leaf by its id, is run on the way to the goals.
+static int asked_contains(PyObject *self, PyObject *target)
 {
-    const Pass *pass = ((Waiting *)self)->pass;
+    const Pass *pass = ((Asked *)self)->pass;
     if (pass == NULL)
         return 0;
     PyObject *key = PyLong_CheckExact(target) ? PyLong_AsVoidPtr(target) : target;
     if (key == NULL && PyErr_Occurred())
         PyErr_Clear();
     const Py_ssize_t at = *place_of(pass, key);
-    return at >= 0 && pass->entries[at].left >= 0;
+    return at >= 0 && pass->entries[at].left != UNASKED;
 }
 
-static PySequenceMethods waiting_methods = {.sq_contains = waiting_contains};
-PyTypeObject WaitingType = {
+static PySequenceMethods asked_methods = {.sq_contains = asked_contains};
+PyTypeObject AskedType = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "torchlite.core._native.Waiting",
-    .tp_basicsize = sizeof(Waiting),
+    .tp_name = "torchlite.core._native.Asked",
+    .tp_basicsize = sizeof(Asked),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_as_sequence = &waiting_methods,
+    .tp_as_sequence = &asked_methods,
 };
 
 // The GraphTask that Python knows this pass by.
@@ -259,21 +261,14 @@ static PyObject *task_of(Pass *pass)
 {
     if (pass->task != NULL)
         return pass->task;
-    Waiting *waiting = PyObject_New(Waiting, &WaitingType);
-    if (waiting == NULL)
+    if ((pass->asked = PyObject_New(Asked, &AskedType)) == NULL)
         return NULL;
-    waiting->pass = pass;
-    PyObject *keep = pass->keep_graph ? Py_True : Py_False;
-    PyObject *task = PyObject_CallFunctionObjArgs(known.make_task, pass->edge, keep, (PyObject *)waiting,
-                                                  pass->goals == NULL ? Py_None : pass->goals, NULL);
-    if (task == NULL) {
-        Py_DECREF(waiting);
-        return NULL;
-    }
-    pass->waiting = (PyObject *)waiting;
-    pass->task = task;
-    Py_XSETREF(pass->state->task, Py_NewRef(task));
-    return task;
+    pass->asked->pass = pass;
+    pass->task = PyObject_CallFunction(known.make_task, "OiiOO", pass->edge, pass->keep_graph, pass->create_graph,
+                                       pass->goals == NULL ? Py_None : pass->goals, pass->asked);
+    if (pass->task != NULL)
+        Py_XSETREF(pass->state->task, Py_NewRef(pass->task));
+    return pass->task;
 }
 
 static int called(PyObject *result)
@@ -314,7 +309,7 @@ static int run_in_python(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t ed
         quiet = PyUnicode_InternFromString("quiet");
     }
     Slot *slots = pass->slots + pass->entries[entry].slots;
-    if (node->node_hooks == Py_None) {
+    if (node->node_hooks == Py_None && !pass->create_graph) {
         PyObject *run = PyObject_GetAttr((PyObject *)pass->state, quiet);
         PyObject *grad = slots[0].grad == NULL ? Py_None : slots[0].grad;
         PyObject *found = run == NULL ? NULL : PyObject_CallMethodObjArgs((PyObject *)node, on_arrays, grad, run, NULL);
@@ -366,7 +361,7 @@ static int run_node(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t edges)
     memset(pass->out, 0, edges * sizeof *pass->out);
     Slot *slot = pass->slots + pass->entries[entry].slots;
     const Program *program = program_of((PyObject *)Py_TYPE(node));
-    if (program != NULL && node->node_hooks == Py_None && slot->grad != NULL) {
+    if (program != NULL && node->node_hooks == Py_None && slot->grad != NULL && !pass->create_graph) {
         PyObject *wanted = asked(pass, node->next_edges);
         const int done = wanted == NULL ? -1 : run_program(program, node, slot->grad, wanted, pass->out);
         Py_XDECREF(wanted);
@@ -454,13 +449,13 @@ static int accumulate(Tensor *leaf, PyObject *grad)
     return count_write(have);
 }
 
-// The gradient of a leaf is complete. An entry that is done has -1 edges left.
+// The gradient of a leaf is complete.
 static int reach_leaf(Pass *pass, Py_ssize_t entry)
 {
     Tensor *leaf = (Tensor *)pass->entries[entry].key;
     Slot *slot = pass->slots + pass->entries[entry].slots;
     PyObject *grad = slot->grad;
-    pass->entries[entry].left = -1;
+    pass->entries[entry].left = DONE;
     if (pass->goals != NULL)
         return 0;
     slot->grad = NULL;
@@ -553,7 +548,7 @@ static int drain(Pass *pass)
                 return -1;
             Node *node = (Node *)pass->entries[at].key;
             PyObject *edges = Py_NewRef(node->next_edges);
-            pass->entries[at].left = -1;
+            pass->entries[at].left = DONE;
             int failed = run_node(pass, node, at, PyTuple_GET_SIZE(edges));
             Slot *slots = pass->slots + pass->entries[at].slots;
             for (Py_ssize_t i = 0; i < pass->entries[at].outputs; i++)
@@ -609,9 +604,11 @@ static PyObject *captured(const Pass *pass)
 // One pass from one root, in a mode of its own. 1: done; 0: not for C, and nothing done; -1: an error. It takes the
 // gradient over, which it may not have touched where it is not for C. The gradients of `goals`, if there are any, are
 // `found`.
-static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph, PyObject *goals, PyObject **found)
+static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph, int create_graph, PyObject *goals,
+                    PyObject **found)
 {
-    Pass pass = {.state = state, .keep_graph = keep_graph, .edge = Py_NewRef(edge), .goals = goals};
+    Pass pass = {.state = state, .keep_graph = keep_graph, .create_graph = create_graph, .edge = Py_NewRef(edge),
+                 .goals = goals};
     Py_ssize_t outputs, nr;
     int is_new, done = rehash(&pass, 64);
     PyObject *root = target(edge, &outputs, &nr);
@@ -624,7 +621,8 @@ static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph
             PyObject *mode = Py_NewRef(state->mode), *task = Py_XNewRef(state->task);
             pass.slots[nr].grad = grad;
             grad = NULL;
-            Py_SETREF(state->mode, Py_NewRef(known.mode_without_grad));
+            if (!create_graph)
+                Py_SETREF(state->mode, Py_NewRef(known.mode_without_grad));
             done = push(&pass, 0) < 0 || drain(&pass) < 0 || (pass.task != NULL && run_callbacks(pass.task) < 0) ? -1 : 1;
             Py_XSETREF(state->mode, mode);
             Py_XSETREF(state->task, task);
@@ -634,9 +632,9 @@ static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph
     }
     if (done == 1 && goals != NULL && (*found = captured(&pass)) == NULL)
         done = -1;
-    if (pass.waiting != NULL) {
-        ((Waiting *)pass.waiting)->pass = NULL;
-        Py_DECREF(pass.waiting);
+    if (pass.asked != NULL) {
+        pass.asked->pass = NULL;
+        Py_DECREF(pass.asked);
     }
     clear(&pass);
     Py_XDECREF(grad);
@@ -668,13 +666,14 @@ static PyObject *call_backward(PyObject *f, PyObject *const *args, size_t nargsf
         *(float *)PyArray_DATA((PyArrayObject *)one) = 1;
     else
         *(double *)PyArray_DATA((PyArrayObject *)one) = 1;
-    const int done = backward(state, loss->edge, one, 0, NULL, NULL);
+    const int done = backward(state, loss->edge, one, 0, 0, NULL, NULL);
     if (done < 0)
         return NULL;
     return done ? Py_NewRef(Py_None) : decline(f, args, nargsf, kwnames);
 }
 
-// ---- gradients of some leaves: gradients(edge of the root, its gradient, leaves, keep_graph), None where it is not for C
+// ---- gradients of some leaves: gradients(edge of the root, its gradient, leaves, keep_graph, create_graph), None where
+// it is not for C
 
 static int is_goal(PyObject *value)
 {
@@ -686,17 +685,19 @@ static int is_goal(PyObject *value)
 PyObject *gradients(PyObject *module, PyObject *args)
 {
     PyObject *edge, *root, *goals, *found = NULL;
-    int keep;
-    if (!PyArg_ParseTuple(args, "O!OO!p", &PyTuple_Type, &edge, &root, &PyTuple_Type, &goals, &keep))
+    int keep, create;
+    if (!PyArg_ParseTuple(args, "O!OO!pp", &PyTuple_Type, &edge, &root, &PyTuple_Type, &goals, &keep, &create))
         return NULL;
     State *state = thread_state();
     Tensor *t = (Tensor *)root;
-    int fine = plain_mode() != NULL && state->task == Py_None && (PyObject *)Py_TYPE(root) == known.Tensor &&
+    const Mode *mode = plain_mode();
+    int fine = mode != NULL && (!create || mode->grad == Py_True) && state->task == Py_None && (PyObject *)Py_TYPE(root) == known.Tensor &&
                t->backend == known.cpu && PyArray_CheckExact(t->array) && slot_of(t->dtype) >= 0 &&
                slot_of(t->dtype) <= FLOAT64;
     for (Py_ssize_t i = 0; fine && i < PyTuple_GET_SIZE(goals); i++)
         fine = is_goal(PyTuple_GET_ITEM(goals, i));
-    const int done = fine ? backward(state, edge, Py_NewRef(t->array), keep, goals, &found) : 0;
+    PyObject *grad = Py_NewRef(create ? root : t->array);
+    const int done = fine ? backward(state, edge, grad, keep, create, goals, &found) : (Py_DECREF(grad), 0);
     return done < 0 ? NULL : done ? found : Py_NewRef(Py_None);
 }
 

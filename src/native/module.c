@@ -61,7 +61,7 @@ static int execute(PyObject *module)
 {
     import_array1(-1);
     import_umath1(-1);
-    if (PyType_Ready(&FunctionType) < 0 || PyType_Ready(&WaitingType) < 0 || prepare_arrays() < 0 ||
+    if (PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AskedType) < 0 || prepare_arrays() < 0 ||
         add_parts(module) < 0 || add_properties() < 0 || add_contexts(module) < 0)
         return -1;
     known.zero = PyLong_FromLong(0);

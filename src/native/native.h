@@ -257,7 +257,7 @@ PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NUL
 
 // ---- engine.c
 
-extern PyTypeObject WaitingType;
+extern PyTypeObject AskedType;
 PyObject *make_backward(PyObject *module, PyObject *args);
 PyObject *gradients(PyObject *module, PyObject *args);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +54,10 @@ def _current_graph_task_execution_order() -> list[Node]:
             "disabled, e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n"
             "...     torch.autograd.grad(...)\n"
         )
-    wanted = None if task.wanted is None else task.wanted | set(task.captures or ())
-    return _in_order([_node(edge[0] if edge.__class__ is tuple else edge) for edge, _ in task.roots], wanted)
+    return _in_order([_node(edge[0] if edge.__class__ is tuple else edge) for edge, _ in task.roots], task.needs)
 
 
-def _in_order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
+def _in_order(roots: list[Node], needs: Callable[[Any], bool]) -> list[Node]:
     coming: dict[Node, int] = dict.fromkeys(roots, 0)
     stack = list(coming)
     while stack:
@@ -74,7 +74,7 @@ def _in_order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
     found: list[Node] = []
     while ready:
         node = heappop(ready)[1]
-        if wanted is None or (id(node.variable) if isinstance(node, AccumulateGrad) else node) in wanted:
+        if needs(id(node.variable) if isinstance(node, AccumulateGrad) else node):
             found.append(node)
         for following, _ in node.next_functions:
             if following is not None:

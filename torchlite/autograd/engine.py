@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from copy import copy
 from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
@@ -37,11 +37,12 @@ def run(
     """
     state = local.state
     outer_mode, outer_task = state.mode, state.task
-    if native is not None and goals is not None and not (create_graph or accumulate or tensors) and len(roots) == 1:
+    if native is not None and goals is not None and not (accumulate or tensors) and len(roots) == 1:
         edge, grad = roots[0]
-        found = native.gradients(edge, grad, tuple(goals), keep_graph) if edge.__class__ is tuple else None
-        if found is not None:
-            return found
+        if edge.__class__ is tuple:
+            found = native.gradients(edge, grad, tuple(goals), keep_graph, create_graph)
+            if found is not None:
+                return found
     for level in state.levels:
         level.expose([edge for edge, _ in roots])
     if outer_task is not None and outer_task.depth % _NESTED == _NESTED - 1 and not fresh_stack:
@@ -77,15 +78,14 @@ def _run_nodes(task: GraphTask, roots: Any, goals: Any, state: State) -> None:
         raise
 
 
-def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any, goals: Sequence[Tensor] | None) -> GraphTask:
-    """The task of a pass that the native build runs from one root; `waiting` answers what is still to be run."""
-    task = GraphTask(keep_graph, False, goals is None, local.state.mode, None)
-    if goals is None:
-        task.roots = ((edge, None),)
-    else:
-        task.count(((edge, None),))
-        task.aim(goals)
-    task.waiting = waiting
+def _task_of_pass(
+    edge: Any, keep_graph: bool, create_graph: bool, goals: Sequence[Tensor] | None, wanted: Container[Any] | None
+) -> GraphTask:
+    """The task of a pass that the native build runs from one root; if there are goals, these are leaves."""
+    task = GraphTask(bool(keep_graph), bool(create_graph), goals is None, local.state.mode, None)
+    task.roots = ((edge, None),)
+    if goals is not None:
+        task.wanted, task.captures = wanted, {id(leaf): [0] for leaf in goals}
     return task
 
 
@@ -125,7 +125,7 @@ class GraphTask:
 
     __slots__ = (
         "__weakref__", "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "depth", "id",
-        "keep_graph", "node", "roots", "tensors", "waiting", "wanted",
+        "keep_graph", "met", "node", "roots", "tensors", "waiting", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -145,10 +145,11 @@ class GraphTask:
         self.node: Any = None  # the node, or leaf, whose hooks and formulas are run now
         self.captures: dict[Any, list[int]] | None = None  # of which nodes and leaves, which gradients are asked for
         self.captured: dict[tuple[Any, int], Tensor] = {}
-        self.wanted: set[Any] | None = None  # the nodes that must run, where not all must
+        self.wanted: Container[Any] | None = None  # the nodes that must run, where not all must
+        self.met: Container[Any] | None = None  # all nodes and leaves, if somebody asked for these
 
     def will_run(self, target: Any) -> bool:
-        """Whether a node (or leaf, by its id) is run now or later; a pass from one root alone does not count that."""
+        """Whether the pass runs a node (or leaf, by its id); one from one root alone does not count that."""
         if len(self.roots) == 1 and target == _target(self.roots[0][0]):
             return False
         if target.__class__ is int and self.captures is not None and target in self.captures:
@@ -156,8 +157,15 @@ class GraphTask:
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                 "This is currently not supported."
             )
-        now = self.node
-        return target == (now if now is None or isinstance(now, Node) else id(now)) or target in self.waiting
+        if self.wanted is None and self.met is None:
+            all_of_it = GraphTask(self.keep_graph, False, True, local.state.mode, None)
+            all_of_it.count(self.roots)
+            self.met = all_of_it.waiting
+        return self.needs(target) and (self.met is None or target in self.met)
+
+    def needs(self, target: Any) -> bool:
+        """Whether a node (or leaf, by its id) must run or is asked for."""
+        return self.wanted is None or target in self.wanted or target in (self.captures or ())
 
     def asked(self, edges: Sequence[Any]) -> tuple[Any, ...]:
         """Of a node's edges those to what must run or is asked for, None for the others."""
