@@ -30,6 +30,7 @@ from .world import _get_default_group, _get_default_store, _get_process_group_na
 
 ProcessGroupGloo = placeholder("torch.distributed", "ProcessGroupGloo")
 reduce_op = _reduce_op()
+_Work = Work
 __all__ = [
     "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "reduce_op", "register_rendezvous_handler", "rendezvous",
     "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,

@@ -48,6 +48,7 @@ from torchlite.distributed.objects import broadcast_object_list as broadcast_obj
 from torchlite.distributed import buckets as buckets
 from torchlite.distributed import call as call
 from torchlite.distributed import checkpoint as checkpoint
+from torchlite.distributed import checks as checks
 from torchlite.distributed import coalescing as coalescing
 from torchlite.distributed import collectives as collectives
 from torchlite.distributed import debugging as debugging
@@ -107,6 +108,7 @@ from torchlite.distributed import reducer as reducer
 from torchlite.distributed import reducer_errors as reducer_errors
 from torchlite.distributed import reduction as reduction
 from torchlite.distributed.rendezvous import register_rendezvous_handler as register_rendezvous_handler
+from torchlite.distributed import registered as registered
 from torchlite.distributed.rendezvous import rendezvous as rendezvous
 from torchlite.distributed import run as run
 from torchlite.distributed.collectives import scatter as scatter

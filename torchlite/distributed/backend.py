@@ -35,7 +35,7 @@ class Backend(str):
     def register_backend(
         cls, name: str, func: Callable[..., Any], extended_api: bool = False, devices: str | list[str] | None = None
     ) -> None:
-        """Note that a program has a backend of its own. Groups that are to talk by it are refused, clearly."""
+        """Have groups made by `func` that are to talk by a name: it returns a `ProcessGroup` of a class of its own."""
         if devices is None:
             warn(
                 f"Device capability of {name} unspecified, assuming `cpu` and `cuda` or `xpu`. Please specify it via "

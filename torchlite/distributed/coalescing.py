@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 from ..core.values import DeviceLike
 from ..core.values.device import device as device_of
 from ..core.values.pickling import bear_name
 from .call import Call
 from .process_group import Group
+from .registered import handed_as_one
 from .work import Work
 from .world import _get_default_group
 
@@ -48,30 +50,35 @@ def _coalescing_manager(
     if pg._coalesced:
         raise ValueError("ProcessGroup has non-empty op list at the start of coalescing")
     manager = _CoalescingManager()
-    if device is not None:
+    if device is not None and not pg._registered:
         engine = pg._engine(device_of(device).type)
         if engine.device == "cpu":
             raise RuntimeError(f"Backend {pg.name()} does not implement startCoalescing")
         yield manager
         engine.begin()
         return
-    calls: list[Call] = []
+    calls: list[Any] = []
     pg._coalesced = calls
     try:
         yield manager
     finally:
         pg._coalesced = None
     if calls:
-        manager.append(pg._do(_joined(calls), bool(async_ops)))
+        _check_of_a_kind({call[0] if pg._registered else call.name for call in calls})
+        begun = bool(async_ops)
+        manager.append(handed_as_one(pg, calls, begun) if pg._registered else pg._do(_joined(calls), begun))
+
+
+def _check_of_a_kind(names: set[str]) -> None:
+    if len(names) > 1:
+        shown = {_SHOWN.get(name, name) for name in names}
+        raise RuntimeError(
+            f"Coalescing manager requires all collectives to be the same type, but got mixed types: {shown}"
+        )
 
 
 def _joined(calls: list[Call]) -> Call:
     """One call that does what several of a kind would."""
-    names = {_SHOWN.get(call.name, call.name) for call in calls}
-    if len(names) > 1:
-        raise RuntimeError(
-            f"Coalescing manager requires all collectives to be the same type, but got mixed types: {names}"
-        )
     joined = Call(f"{calls[0].name}_coalesced", calls[0].engine, [each for call in calls for each in call.results])
 
     def task() -> None:

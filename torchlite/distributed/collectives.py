@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -13,110 +12,29 @@ from typing_extensions import deprecated
 
 from ..core.machine import Tensor
 from ..core.values import strided
+from ..core.values.device import device
 from .call import Call, averaged, multiplied, split, split_by
+from .checks import (
+    check_gathered,
+    check_list,
+    check_same_dtype,
+    check_scattered,
+    check_tensor,
+    check_tensors,
+    root_of,
+)
 from .process_group import Group, ProcessGroup
 from .reduction import ReduceOp, Reduction, reduction_of
+from .registered import handed
 from .sparse_reduction import all_reduce_sparse
 from .work import Work
-from .world import GroupMember, _member, get_group_rank
+from .world import _member
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
     "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "reduce",
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
 ]  # fmt: skip
-
-
-# ---- what is asked of arguments
-
-
-def check_tensor(tensor: Any, name: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
-            f"             but got {type(tensor)} instead."
-        )
-
-
-def check_tensors(tensors: Any, name: str) -> None:
-    if not isinstance(tensors, (list, tuple)):
-        raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-            f"             but got {type(tensors)} instead."
-        )
-    for number, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-                f"             but got {type(tensors)} with elements of type {type(tensors[number])}."
-            )
-
-
-def _check_same_dtype(*tensors: Tensor) -> None:
-    for tensor in tensors:
-        if tensor.dtype is not tensors[0].dtype:
-            raise ValueError(
-                f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {tensor.dtype}"
-            )
-
-
-def _check_list(name: str, kind: str, tensors: Sequence[Tensor], like: Tensor, count: int) -> None:
-    """A tensor for each rank, of the same size each."""
-    _check_same_dtype(*tensors, like)
-    if len(tensors) != count:
-        raise RuntimeError(
-            f"ProcessGroupGloo::{name}: invalid {kind} tensor list at index 0 (expected length {count}, "
-            f"got {len(tensors)})"
-        )
-    for number, tensor in enumerate(tensors):
-        if tensor.shape != like.shape:
-            raise RuntimeError(
-                f"ProcessGroupGloo::{name}: invalid tensor size at index {number} (expected "
-                f"{_shape(like)}, got {_shape(tensor)})"
-            )
-
-
-def _shape(tensor: Tensor) -> str:
-    return f"({', '.join(map(str, tensor.shape))})"
-
-
-def _check_gathered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
-    """A tensor that has room for those of all ranks."""
-    _check_same_dtype(output, input)
-    if output.numel() != input.numel() * pg.size():
-        if pg._asked_for == "nccl":
-            raise ValueError("output tensor size must be equal to world_size times input tensor size")
-        _check_list("allgather", "output", output.chunk(pg.size()), input, pg.size())
-
-
-def _check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
-    """A tensor with as much as the parts of all ranks."""
-    _check_same_dtype(input, output)
-    if input.numel() != output.numel() * pg.size():
-        if pg._asked_for == "nccl":
-            raise ValueError("input tensor must be the same size as output size times world size")
-        first, *others = output.shape or (1,)
-        sizes = itertools.zip_longest([first * pg.size(), *others], input.shape, fillvalue=1)
-        number, (wanted, got) = next((at, pair) for at, pair in enumerate(sizes) if pair[0] != pair[1])
-        what = "outputShape[i] == inputShape[i]" if number else "outputShape[0] * worldSize == inputShape[0]"
-        raise RuntimeError(f"Check failed: {what} ({wanted} vs. {got}). ")
-
-
-def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
-    """The number in the group of the rank meant."""
-    if group_rank is not None:
-        if rank is not None:
-            raise ValueError("Can't specify both group_rank and global_rank")
-        root = group_rank
-    elif rank is None:
-        raise ValueError("Must specify global_rank or group_rank")
-    elif rank >= 0 and rank not in group._by_rank and group is GroupMember.WORLD:
-        root = rank
-    else:
-        root = get_group_rank(group, rank)
-    if not 0 <= root < group.size():
-        raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
-    return root
 
 
 # ---- reductions
@@ -140,7 +58,7 @@ def _all_reduce_coalesced(
     if isinstance(tensors, Tensor):
         tensors = [tensors]
     check_tensors(tensors, "tensor")
-    _check_same_dtype(*tensors)
+    check_same_dtype(*tensors)
     pg = _member(group, "all_reduce_coalesced")
     return None if pg is None else _all_reduce(pg, tensors, op, async_op, "all_reduce_coalesced")
 
@@ -148,6 +66,8 @@ def _all_reduce_coalesced(
 def _all_reduce(
     pg: ProcessGroup, tensors: Sequence[Tensor], op: Any, async_op: bool, name: str = "all_reduce"
 ) -> Work | None:
+    if pg._registered:
+        return handed(pg, name, async_op, tensors, reduceOp=op)
     call = pg._call(name, tensors)
     if any(tensor.layout is not strided for tensor in tensors):
         return _all_reduce_sparse(pg, call, op, async_op)
@@ -187,6 +107,8 @@ def reduce(
     if pg is None:
         return None
     root = root_of(pg, dst, group_dst, "reduce")
+    if pg._registered:
+        return handed(pg, "reduce", async_op, [tensor], reduceOp=op, rootRank=root)
     call = pg._call("reduce", [tensor])
     reduction, mine = _reduction(op, tensor), root == pg.rank()
     array = call.fill(tensor) if mine else call.read(tensor)
@@ -209,7 +131,10 @@ def reduce_scatter(
     pg = _member(group, "reduce_scatter")
     if pg is None:
         return None
-    _check_list("reduce_scatter", "input", input_list, output, pg.size())
+    if pg._registered:
+        check_same_dtype(*input_list, output)
+        return handed(pg, "reduce_scatter", async_op, [output], [input_list], reduceOp=op)
+    check_list("reduce_scatter", "input", input_list, output, pg.size())
     call = pg._call("reduce_scatter", [output], input_list)
     pieces = [call.read(tensor) for tensor in input_list]
     return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
@@ -224,7 +149,10 @@ def reduce_scatter_single(
     pg = _member(group, "reduce_scatter_single")
     if pg is None:
         return None
-    _check_scattered(output, input, pg)
+    if pg._registered:
+        check_same_dtype(input, output)
+        return handed(pg, "reduce_scatter_tensor", async_op, output, input, reduceOp=op)
+    check_scattered(output, input, pg)
     call = pg._call("reduce_scatter_tensor", [output], [input])
     pieces = split(call.read(input), pg.size())
     return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op, [output, input])
@@ -256,6 +184,8 @@ def broadcast(
     if pg is None:
         return None
     root = root_of(pg, src, group_src, "broadcast")
+    if pg._registered:
+        return handed(pg, "broadcast", async_op, [tensor], rootRank=root)
     call = pg._call("broadcast", [tensor])
     array = call.read(tensor) if root == pg.rank() else call.fill(tensor)
     call.task = lambda: call.engine.broadcast(array, root)
@@ -271,7 +201,10 @@ def all_gather(
     pg = _member(group, "all_gather")
     if pg is None:
         return None
-    _check_list("allgather", "output", tensor_list, tensor, pg.size())
+    if pg._registered:
+        check_same_dtype(*tensor_list, tensor)
+        return handed(pg, "all_gather", async_op, [tensor_list], [tensor])
+    check_list("allgather", "output", tensor_list, tensor, pg.size())
     call = pg._call("all_gather", tensor_list, [tensor])
     outs, array = [call.fill(each) for each in tensor_list], call.read(tensor)
     call.task = lambda: call.engine.all_gather(outs, array)
@@ -287,6 +220,8 @@ def _all_gather_coalesced(
     pg = _member(group, "all_gather_coalesced")
     if pg is None:
         return None
+    if pg._registered:
+        return handed(pg, "all_gather_coalesced", async_op, output_tensor_lists, input_tensor_list)
     call = pg._call("all_gather_coalesced", [t for each in output_tensor_lists for t in each], input_tensor_list)
     wanted = [
         ([call.fill(each[number]) for each in output_tensor_lists], call.read(tensor))
@@ -310,7 +245,10 @@ def all_gather_single(
     pg = _member(group, "all_gather_single")
     if pg is None:
         return None
-    _check_gathered(output_tensor, input_tensor, pg)
+    if pg._registered:
+        check_same_dtype(output_tensor, input_tensor)
+        return handed(pg, "all_gather_into_tensor", async_op, output_tensor, input_tensor)
+    check_gathered(output_tensor, input_tensor, pg)
     call = pg._call("all_gather_into_tensor", [output_tensor], [input_tensor])
     outs, array = split(call.fill(output_tensor), pg.size()), call.read(input_tensor)
     call.task = lambda: call.engine.all_gather(outs, array)
@@ -332,9 +270,13 @@ def gather(
     if root == pg.rank():
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        _check_list("gather", "output", gather_list, tensor, pg.size())
     elif gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    if pg._registered:
+        check_same_dtype(*gather_list or (), tensor)
+        return handed(pg, "gather", async_op, [gather_list] if gather_list else [], [tensor], rootRank=root)
+    if gather_list:
+        check_list("gather", "output", gather_list, tensor, pg.size())
     call = pg._call("gather", gather_list or [], [tensor])
     outs, array = [call.fill(each) for each in gather_list or ()], call.read(tensor)
     call.task = lambda: call.engine.gather(outs or None, array, root)
@@ -356,9 +298,13 @@ def scatter(
     if root == pg.rank():
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        _check_list("scatter", "input", scatter_list, tensor, pg.size())
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    if pg._registered:
+        check_same_dtype(*scatter_list or (), tensor)
+        return handed(pg, "scatter", async_op, [tensor], [scatter_list] if scatter_list else [], rootRank=root)
+    if scatter_list:
+        check_list("scatter", "input", scatter_list, tensor, pg.size())
     call = pg._call("scatter", [tensor], scatter_list or [])
     pieces, array = [call.read(each) for each in scatter_list or ()], call.fill(tensor)
     call.task = lambda: call.engine.scatter(array, pieces or None, root)
@@ -375,7 +321,9 @@ def all_to_all(
     pg = _member(group, "all_to_all")
     if pg is None:
         return None
-    _check_same_dtype(*output_tensor_list, *input_tensor_list)
+    check_same_dtype(*output_tensor_list, *input_tensor_list)
+    if pg._registered:
+        return handed(pg, "all_to_all", async_op, output_tensor_list, input_tensor_list)
     for kind, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
         if len(tensors) != pg.size():
             raise RuntimeError(
@@ -395,10 +343,13 @@ def all_to_all_single(
     """Give each process some rows of a tensor, and get some from each; as many to all, unless sizes are given."""
     check_tensor(output, "output")
     check_tensor(input, "input")
-    _check_same_dtype(output, input)
+    check_same_dtype(output, input)
     pg = _member(group, "all_to_all_single")
     if pg is None:
         return None
+    if pg._registered:
+        sizes = output_split_sizes or [], input_split_sizes or []
+        return handed(pg, "all_to_all_single", async_op, output, input, *sizes)
     call = pg._call("all_to_all_single", [output], [input])
     outs = _rows(call.fill(output), output, output_split_sizes, pg.size())
     pieces = _rows(call.read(input), input, input_split_sizes, pg.size())
@@ -427,6 +378,9 @@ def barrier(
     pg = _member(group, "barrier")
     if pg is None:
         return None
+    if pg._registered:
+        limit = {} if timeout is None else {"timeout": timeout}
+        return handed(pg, "barrier", async_op, device_ids=list(device_ids or ()), device=device("cpu"), **limit)
     call = pg._call("barrier", [])
     call.task = call.engine.barrier if timeout is None else lambda: _within(call.engine, timeout)
     return pg._do(call, async_op)

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..core.machine import Tensor
 from ..core.values.pickling import bear_name
-from .collectives import check_tensor, root_of
+from .checks import check_tensor, root_of
 from .errors import DistBackendError, DistStoreError
 from .process_group import Group, ProcessGroup
+from .registered import received, sent
 from .stores import Store
 from .work import Work
 from .world import _get_default_group, _member, get_global_rank
@@ -36,6 +37,8 @@ def isend(
         raise ValueError(
             "Invalid destination rank: destination rank should not be the same as the rank of the current process."
         )
+    if pg._registered:
+        return sent(pg, tensor, to, tag)
     call = pg._call("send", [tensor])
     array = call.read(tensor)
     work = Work("send", [tensor], pg._timeout.total_seconds(), call.engine.begin)
@@ -54,6 +57,8 @@ def irecv(
     source = None if src is None and group_src is None else root_of(pg, src, group_src, "recv")
     if source == pg.rank():
         raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
+    if pg._registered:
+        return received(pg, tensor, source, tag)
     call = pg._call("recv", [tensor])
     array = call.fill(tensor)
     work = Work("recv", [tensor], pg._timeout.total_seconds(), call.engine.begin)
@@ -83,7 +88,12 @@ def recv(
     if work is None:
         return -1
     work.wait()
-    return work.source_rank()
+    pg = group or _get_default_group()
+    if not pg._registered:
+        return work.source_rank()
+    if src is None:
+        return get_global_rank(pg, work._source_rank() if group_src is None else group_src)
+    return src
 
 
 class P2POp:
@@ -129,7 +139,7 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
     pg = _member(group, "monitored_barrier")
     if pg is None:
         return
-    if pg._asked_for == "nccl":
+    if pg._registered or pg._asked_for == "nccl":
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     seconds = (timeout or pg._timeout).total_seconds()
     if pg.rank():

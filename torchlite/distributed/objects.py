@@ -11,7 +11,8 @@ import numpy as np
 from ..core.machine import Tensor
 from ..core.values import DeviceLike
 from ..operations.making.host_data import from_numpy
-from .collectives import all_gather, broadcast, gather, root_of, scatter
+from .checks import root_of
+from .collectives import all_gather, broadcast, gather, scatter
 from .messages import recv, send
 from .process_group import Group, ProcessGroup
 from .world import _member
@@ -23,7 +24,7 @@ __all__ = [
 
 
 def _device(pg: ProcessGroup, device: DeviceLike = None) -> Any:
-    return device or ("cpu" if "cpu" in pg._engines else next(iter(pg._engines)))
+    return device or ("cpu" if "cpu" in pg._engines else next(iter(pg._engines), "cpu"))
 
 
 def _tensor(array: np.ndarray, device: Any) -> Tensor:

@@ -17,7 +17,7 @@ from ..core.values.pickling import bear_name
 from .call import Call
 from .detail import check_the_same
 from .engines.base import Engine
-from .options import DebugLevel, get_debug_level
+from .options import DebugLevel, default_pg_timeout, get_debug_level
 from .stores import Store
 from .work import Line, Work, _IllegalWork
 
@@ -30,38 +30,71 @@ _IN_PYTORCH = {  # what traces and comparisons of processes call them
     "reduce_scatter": "reduce_scatter_", "reduce_scatter_tensor": "_reduce_scatter_base_",
     "reduce_scatter_tensor_coalesced": "reduce_scatter_tensor_coalesced_", "scatter": "scatter_", "send": "send",
 }  # fmt: skip
-_COALESCED = frozenset(["all_gather_into_tensor", "all_reduce", "reduce_scatter_tensor"])
+COALESCED = frozenset(["all_gather_into_tensor", "all_reduce", "reduce_scatter_tensor"])
+_NO_SUCH_PLACE = (
+    "__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+    "    1. torch._C._distributed_c10d.ProcessGroup(rank: typing.SupportsInt | typing.SupportsIndex, "
+    "size: typing.SupportsInt | typing.SupportsIndex)\n"
+    "    2. torch._C._distributed_c10d.ProcessGroup(store: torch._C._distributed_c10d.Store, "
+    "rank: typing.SupportsInt | typing.SupportsIndex, size: typing.SupportsInt | typing.SupportsIndex)\n\n"
+    "Invoked with: "
+)
 
 
 class ProcessGroup:
     """A group of processes that work together, as one of them sees it."""
 
-    _asked_for: str  # the backend, as it was asked for
+    _asked_for = ""  # the backend, by the name that was given
     _sequence = 0  # of the next collective that is watched
-    _coalesced: list[Call] | None = None  # what is to be done as one
+    _coalesced: list[Any] | None = None  # what is to be done as one
 
-    def __init__(
-        self, engines: dict[str, Engine], ranks: Sequence[int], backend: str, name: str, desc: str, store: Store,
-        timeout: timedelta,
-    ) -> None:  # fmt: skip
-        self._engines, self._ranks, self._backend, self._store = engines, list(ranks), backend, store
-        self._main = next(iter(engines.values()))
-        self._by_rank = {rank: number for number, rank in enumerate(ranks)}
-        self.group_name, self.group_desc = name, desc
-        self._timeout = timeout
+    def __init__(self, *place: Any, **named: Any) -> None:
+        words = ("store", "rank", "size")[-len(place) - len(named) :]  # the store may be left out
+        said: Any = dict(zip(words, place)) | named
+        if said.keys() != set(words) or len(words) < 2:
+            raise TypeError(_NO_SUCH_PLACE + ", ".join(map(repr, place)))
+        self._store, self._rank, self._size = said.get("store"), said["rank"], said["size"]
+        self._engines: dict[str, Engine] = {}  # by the types of devices that they serve
+        self._registered = type(self) is not ProcessGroup  # then its own methods do what is asked for
+        self._join(range(self._size), "undefined", "", "", default_pg_timeout)
+
+    def _join(self, ranks: Sequence[int], backend: str, name: str, desc: str, timeout: timedelta) -> None:
+        """Be known as a group of these."""
+        self._ranks, self._by_rank = list(ranks), {rank: number for number, rank in enumerate(ranks)}
+        self._backend, self._name, self._desc, self._timeout = backend, name, desc, timeout
+
+    def _connect(self, engines: dict[str, Engine]) -> None:
+        """Talk by these."""
+        self._engines = engines
         self._lines = {id(engine): Line() for engine in engines.values()}
         self._detailed = get_debug_level() is DebugLevel.DETAIL
 
+    @property
+    def group_name(self) -> str:
+        """By what all its processes know it."""
+        return self._name
+
+    @property
+    def group_desc(self) -> str:
+        """What it is for."""
+        return self._desc
+
+    @property
+    def _main(self) -> Engine:
+        return next(iter(self._engines.values()), None) or self._engine("cpu")
+
     def rank(self) -> int:
         """The number of this process in the group."""
-        return self._main.rank
+        return self._rank
 
     def size(self) -> int:
         """How many processes there are."""
-        return self._main.size
+        return self._size
 
     def name(self) -> str:
         """The name of what the processes talk by."""
+        if self._registered:
+            return self.getBackendName() if hasattr(self, "getBackendName") else "undefined"
         return self._backend.partition(",")[0].partition(":")[2] or self._backend
 
     @property
@@ -109,7 +142,7 @@ class ProcessGroup:
 
         What is `shown` of it is compared among processes, where that is asked for; else what it fills.
         """
-        if self._coalesced is not None and call.name in _COALESCED:
+        if self._coalesced is not None and call.name in COALESCED:
             self._coalesced.append(call)
             return _IllegalWork() if async_op else None
         shown = call.results if shown is None else shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -19,8 +19,11 @@ __all__ = ["Work"]
 class Work:
     """A collective, a send or a receive that was begun."""
 
-    def __init__(self, name: str, result: list[Any], seconds: float, urge: Callable[[], None] = lambda: None) -> None:
-        self._name, self._result, self._seconds = name, result, seconds
+    def __init__(
+        self, name: str = "", result: Sequence[Any] = (), seconds: float = threading.TIMEOUT_MAX,
+        urge: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._name, self._result, self._seconds = name, list(result), seconds
         self._urge = urge  # for what begins when somebody asks for it
         self._pending = threading.Lock()
         self._pending.acquire()

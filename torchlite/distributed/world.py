@@ -14,12 +14,14 @@ from typing import Any, NewType
 
 from ..core.values import warn
 from ..core.values.pickling import bear_name
+from . import registered
 from .backend import Backend, BackendConfig
 from .engines import available, connect, launched
 from .engines.base import Engine
 from .errors import DistBackendError
 from .options import default_pg_timeout
 from .process_group import Group, ProcessGroup
+from .registered import _DistributedBackendOptions
 from .rendezvous import rendezvous
 from .stores import PrefixStore, Store
 
@@ -99,7 +101,7 @@ def is_torchelastic_launched() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Whether there is what a backend's name stands for."""
-    return available(backend.lower())
+    return available(backend.lower()) or backend.upper() in Backend._plugins
 
 
 def is_gloo_available() -> bool:
@@ -180,7 +182,7 @@ def init_process_group(
         raise AssertionError("rank must be non-negative if using store")
     name = group_name or "0"
     made = _make(config, backend, list(range(world_size)), rank, name, "default_pg", PrefixStore("default_pg", store),
-                 timeout)  # fmt: skip
+                 timeout, pg_options)  # fmt: skip
     _world.default_pg, _world.count = made, 1
 
 
@@ -192,23 +194,51 @@ def _checked_timeout(timeout: timedelta | None) -> timedelta:
 
 def _check_available(config: BackendConfig, explicit: bool) -> None:
     for device, backend in list(config.device_backend_map.items()):
-        if backend == "mpi" and not available(backend):
+        if is_backend_available(backend):
+            continue
+        if backend == "mpi":
             raise RuntimeError(
                 "Distributed package doesn't have MPI built in. torchlite has it by mpi4py: install "
                 "'torchlite-numpy[mpi]', and start the program with mpiexec."
             )
-        if not available(backend):
-            if backend not in Backend.backend_list:
-                raise AssertionError(f"Unknown backend type {backend}")
-            if explicit:
-                raise RuntimeError(f"Distributed package doesn't have {backend.upper()} built in")
-            del config.device_backend_map[device]
+        if backend not in Backend.backend_list:
+            raise AssertionError(f"Unknown backend type {backend}")
+        if explicit:
+            raise RuntimeError(f"Distributed package doesn't have {backend.upper()} built in")
+        del config.device_backend_map[device]
 
 
 def _make(
     config: BackendConfig, backend: str | None, ranks: list[int], rank: int, name: str, desc: str, store: Store,
-    timeout: timedelta,
+    timeout: timedelta, pg_options: Any = None,
 ) -> ProcessGroup:  # fmt: skip
+    made = _made_by_program(config, ranks, rank, name, store, timeout, pg_options)
+    if made is None:
+        made = ProcessGroup(rank, len(ranks))
+        made._connect(_engines(config, ranks, rank, name, store, timeout))
+    made._join(ranks, repr(config), name, desc, timeout)
+    made._asked_for, made._store = backend or Backend.UNDEFINED, store
+    _world.groups[name] = made
+    return made
+
+
+def _made_by_program(
+    config: BackendConfig, ranks: list[int], rank: int, name: str, store: Store, timeout: timedelta, pg_options: Any
+) -> ProcessGroup | None:
+    """The group of a backend that a program registered, if one is asked for."""
+    for device, talks_by in config.device_backend_map.items():
+        plugin = Backend._plugins.get(talks_by.upper())
+        if plugin is not None:
+            others = [] if _world.default_pg is None else ranks
+            told = _DistributedBackendOptions(PrefixStore(f"{device}/", store), rank, len(ranks), timeout, name, others)
+            return registered.made(plugin, told, pg_options)
+    return None
+
+
+def _engines(
+    config: BackendConfig, ranks: list[int], rank: int, name: str, store: Store, timeout: timedelta
+) -> dict[str, Engine]:
+    """What connects the processes, by the types of devices that are served."""
     engines: dict[str, Engine] = {}
     by_name: dict[str, Engine] = {}
     for device, talks_by in config.device_backend_map.items():
@@ -219,10 +249,7 @@ def _make(
             _check_mpi(talks_by, len(ranks))
             by_name[kind] = connect(kind, PrefixStore(f"{name}/{kind}", store), rank, ranks, timeout.total_seconds())
         engines[device] = by_name[kind]
-    made = ProcessGroup(engines, ranks, repr(config), name, desc, store, timeout)
-    made._asked_for = backend or Backend.UNDEFINED
-    _world.groups[name] = made
-    return made
+    return engines
 
 
 @functools.cache
@@ -291,9 +318,9 @@ def new_group(
     asked = world._asked_for if backend is None else Backend(backend)
     config = BackendConfig(asked)
     _check_available(config, explicit=asked != Backend.UNDEFINED)
-    limit = world._timeout if timeout is None else _checked_timeout(timeout)
     return _make(config, asked, chosen, chosen.index(get_rank()), name, group_desc or "undefined",
-                 PrefixStore(f"group/{name}", world._store), limit)  # fmt: skip
+                 PrefixStore(f"group/{name}", world._store), _checked_timeout(timeout),
+                 pg_options)  # fmt: skip
 
 
 def _group_name(ranks: Sequence[int], local: bool) -> str:

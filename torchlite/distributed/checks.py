@@ -1,0 +1,100 @@
+"""What collectives ask of their arguments."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.machine import Tensor
+from .process_group import ProcessGroup
+from .world import GroupMember, get_group_rank
+
+
+def check_tensor(tensor: Any, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(tensor)} instead."
+        )
+
+
+def check_tensors(tensors: Any, name: str) -> None:
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(tensors)} instead."
+        )
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+                f"             but got {type(tensors)} with elements of type {type(tensors[number])}."
+            )
+
+
+def check_same_dtype(*tensors: Tensor) -> None:
+    for tensor in tensors:
+        if tensor.dtype is not tensors[0].dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {tensor.dtype}"
+            )
+
+
+def check_list(name: str, kind: str, tensors: Sequence[Tensor], like: Tensor, count: int) -> None:
+    """A tensor for each rank, of the same size each."""
+    check_same_dtype(*tensors, like)
+    if len(tensors) != count:
+        raise RuntimeError(
+            f"ProcessGroupGloo::{name}: invalid {kind} tensor list at index 0 (expected length {count}, "
+            f"got {len(tensors)})"
+        )
+    for number, tensor in enumerate(tensors):
+        if tensor.shape != like.shape:
+            raise RuntimeError(
+                f"ProcessGroupGloo::{name}: invalid tensor size at index {number} (expected "
+                f"{_shape(like)}, got {_shape(tensor)})"
+            )
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"({', '.join(map(str, tensor.shape))})"
+
+
+def check_gathered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
+    """A tensor that has room for those of all ranks."""
+    check_same_dtype(output, input)
+    if output.numel() != input.numel() * pg.size():
+        if pg._asked_for == "nccl":
+            raise ValueError("output tensor size must be equal to world_size times input tensor size")
+        check_list("allgather", "output", output.chunk(pg.size()), input, pg.size())
+
+
+def check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
+    """A tensor with as much as the parts of all ranks."""
+    check_same_dtype(input, output)
+    if input.numel() != output.numel() * pg.size():
+        if pg._asked_for == "nccl":
+            raise ValueError("input tensor must be the same size as output size times world size")
+        first, *others = output.shape or (1,)
+        sizes = itertools.zip_longest([first * pg.size(), *others], input.shape, fillvalue=1)
+        number, (wanted, got) = next((at, pair) for at, pair in enumerate(sizes) if pair[0] != pair[1])
+        what = "outputShape[i] == inputShape[i]" if number else "outputShape[0] * worldSize == inputShape[0]"
+        raise RuntimeError(f"Check failed: {what} ({wanted} vs. {got}). ")
+
+
+def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
+    """The number in the group of the rank meant."""
+    if group_rank is not None:
+        if rank is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        root = group_rank
+    elif rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    elif rank >= 0 and rank not in group._by_rank and group is GroupMember.WORLD:
+        root = rank
+    else:
+        root = get_group_rank(group, rank)
+    if not 0 <= root < group.size() and not group._registered:
+        raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
+    return root
