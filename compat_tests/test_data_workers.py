@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import torchlite
+from torchlite.multiprocessing import reductions
 from torchlite.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 from .side_by_side import same_story
@@ -38,7 +39,7 @@ def nothing_is_left():
 
 
 def _files():
-    return set(glob.glob("/dev/shm/torch_*"))
+    return set(glob.glob(f"/dev/shm/{reductions._family()}*"))  # other programs have their own
 
 
 class Calls(Dataset):

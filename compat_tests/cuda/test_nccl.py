@@ -1,7 +1,6 @@
 """Groups of NCCL, between processes with a stand-in for a device each, tell what PyTorch's of gloo tell."""
 
 import re
-import time
 from datetime import timedelta
 
 import pytest
@@ -198,12 +197,15 @@ def one_is_late(torch, tell):
     dist = started(torch)
     dist.all_reduce(torch.ones(1))
     dist.group.WORLD.set_timeout(timedelta(seconds=1))
+    store = dist.group.WORLD.get_group_store()
     if dist.get_rank():
-        time.sleep(4)
+        store.wait(["rank 0 has seen enough"], timedelta(seconds=200))
+        return
     for _ in range(2):
         with pytest.raises(dist.DistBackendError) as refusal:
             dist.all_reduce(torch.ones(1))
         tell(refusal.value)
+    store.set("rank 0 has seen enough", "")
 
 
 def one_does_not_come(torch, tell):

@@ -105,11 +105,11 @@ def test_all_are_started_again_when_one_fails(script, tmp_path):
         dist.init_process_group("gloo")
         attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
         open(f"{sys.argv[1]}/{attempt}-{dist.get_rank()}", "w").close()
+        dist.barrier()
         if attempt < 2:
             if dist.get_rank() == 1:
                 sys.exit(7)
             time.sleep(600)
-        dist.barrier()
     """)
     torchrun(*LOCAL, "--nproc-per-node", "2", "--max-restarts", "2", file, str(tmp_path))
     assert {f"{a}-{r}" for a in range(3) for r in range(2)} <= {path.name for path in tmp_path.iterdir()}

@@ -261,7 +261,7 @@ class Attempt:
                 process.kill()
                 process.wait()
         for thread in self.threads:
-            thread.join(1.0)
+            thread.join(10.0)  # what is left in its pipe
         self.files.close()
 
 
