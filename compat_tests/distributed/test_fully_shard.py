@@ -139,13 +139,61 @@ def hybrid(torch, dist, tell):
             tell(loss.item(), [param.grad for param in flat.parameters()])
 
 
+def in_part(torch, dist, tell):
+    """Between forward and backward, parameters are with as many processes as is said."""
+    home = fsdp(torch)
+    for number in (0, 3, 5, -2):
+        tell(str(attempt(lambda number=number: home.fully_shard(torch.nn.Linear(2, 2), reshard_after_forward=number))))
+    grid = torch.distributed.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    for number, mesh in ((1, None), (2, None), (4, None), (1, grid), (2, grid)):
+        made = sharded(torch, mesh=mesh, reshard_after_forward=number)
+        steps(torch, dist, tell, made, torch.optim.SGD(made.parameters(), lr=0.1), 2)
+        with torch.no_grad():
+            tell(made(data(torch, 0, 0)))
+        made(data(torch, 0, 0))
+        for value in made.state_dict().values():
+            value.to_local().zero_()
+        tell(str(attempt(lambda made=made: made.set_reshard_after_forward(2))))
+        made.set_reshard_after_forward(True)
+        steps(torch, dist, tell, made, torch.optim.SGD(made.parameters(), lr=0.1), 1)
+
+
 def hybrid_stories(torch, tell):
-    tell_all([hybrid], torch, tell)
+    tell_all([hybrid, in_part], torch, tell)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_replicas_of_shards_take_the_mean_together():
     same_numbers(hybrid_stories, 4)
+
+
+def near(torch, tell):
+    """Who is asked for parameters: everyone for forward, and for backward the neighbours that kept them."""
+    dist, asked = start(torch), []
+    handle = importlib.import_module("torchlite.distributed.fsdp.handle")
+    gather = handle.all_gather_single
+    handle.all_gather_single = lambda *args, group, **how: (
+        asked.append(dist.get_process_group_ranks(group)), gather(*args, group=group, **how))[1]  # fmt: skip
+    made = sharded(torch, reshard_after_forward=2)
+    for _ in range(2):
+        loss = made(data(torch, dist.get_rank(), 0)).sum()
+        tell(asked)
+        asked.clear()
+        loss.backward()
+        tell(asked)
+        asked.clear()
+    groups = len(dist.distributed_c10d._world.groups)
+    sharded(torch, reshard_after_forward=2)
+    tell(len(dist.distributed_c10d._world.groups) - groups)
+    dist.destroy_process_group()
+
+
+def test_backward_asks_neighbours_that_kept_parameters():
+    for rank, (forward, backward, *again, more) in enumerate(run("torchlite", near, 4)):
+        pair = [rank // 2 * 2, rank // 2 * 2 + 1]
+        count = forward.count("[0, 1, 2, 3]")
+        assert forward == str([[0, 1, 2, 3]] * count) and backward == str([pair] * backward.count("[", 1))
+        assert again == [forward, backward] and count > 1 < backward.count("[", 1) and more == "0"
 
 
 def ahead(torch, tell):

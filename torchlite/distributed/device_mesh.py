@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from .world import GroupMember, get_process_group_ranks, get_rank, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
+_near: weakref.WeakKeyDictionary[ProcessGroup, dict[int, ProcessGroup]] = weakref.WeakKeyDictionary()
 _entered: list[DeviceMesh] = []  # those that a `with` has made the current one, the innermost last
 
 
@@ -47,6 +49,13 @@ class DeviceMesh:
             made = new_group(ranks, sort_ranks=False, group_desc=f"mesh_{self._name(dim)}")
             own = own if made == GroupMember.NON_GROUP_MEMBER else made
         return own
+
+    def _near(self, count: int) -> ProcessGroup:
+        """This process's group of so many neighbours along the last dimension: one for all meshes of the same groups."""
+        groups = _near.setdefault(self.get_group(-1), {})
+        if count not in groups:
+            groups[count] = DeviceMesh(self.device_type, self._grid.reshape(-1, count)).get_group(1)
+        return groups[count]
 
     def _name(self, dim: int) -> str:
         return self.mesh_dim_names[dim] if self.mesh_dim_names else f"dim_{dim}"

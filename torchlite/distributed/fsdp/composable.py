@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_map
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ..process_group import ProcessGroup
 from ..world import get_world_size
 from .handle import Course
 from .parameter_group import ParameterGroup
@@ -127,12 +129,14 @@ class FSDPModule:
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether whole parameters are freed after forward, and gathered again for backward."""
+        if not isinstance(reshard_after_forward, bool):
+            raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
         for part in self.modules() if recurse else [self]:  # type: ignore[attr-defined]
             if isinstance(part, FSDPModule):
                 state = part._get_fsdp_state()
                 state.frees = reshard_after_forward
                 if state.group is not None:
-                    state.group.frees = reshard_after_forward
+                    state.group.frees, state.group.near = reshard_after_forward, None
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         """Whether whole parameters are freed after backward."""
@@ -186,29 +190,58 @@ def fully_shard(
     """Share out the parameters of a module that no module inside of it has shared out yet; the module.
 
     They become tensors over `mesh`, cut along their first dimension. To compute, the module gathers them, all at once;
-    in backward, it reduces their gradients. In a mesh of two dimensions, the first is that of replicas.
+    in backward, it reduces their gradients. In a mesh of two dimensions, the first is that of replicas. Between forward
+    and backward they are with all processes, whole with each (False), or with as many neighbours as a number says.
     """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     for each in modules:
         if isinstance(each, (ModuleList, ModuleDict)) and type(each).forward is Module.forward:
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {each}")
-    if isinstance(reshard_after_forward, int) and not isinstance(reshard_after_forward, bool):
-        raise NotImplementedError("fully_shard of torchlite keeps parameters after forward for all processes or none")
     mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    frees, near = _after_forward(reshard_after_forward, mesh)
     params = _params_of(modules, ignored_params or set())
     group = None
     if params:
         group = ParameterGroup(
             params, mesh, shard_placement_fn, isinstance(offload_policy, CPUOffloadPolicy),
             param_dtype=mp_policy.param_dtype, reduce_dtype=mp_policy.reduce_dtype,
-            frees=reshard_after_forward is not False,
+            frees=frees is not False,
         )  # fmt: skip
+        group.near = near
     for each in modules:
         each.__class__ = _class_of(type(each))  # type: ignore[arg-type]
-        each.__dict__[_STATE] = _State(each, group if each is modules[0] else None, mp_policy, reshard_after_forward)
+        each.__dict__[_STATE] = _State(each, group if each is modules[0] else None, mp_policy, frees)
+        each.register_state_dict_pre_hook(_reshard)
+        each._register_load_state_dict_pre_hook(_reshard, with_module=True)
     return module
+
+
+def _reshard(module: FSDPModule, *_: Any) -> None:
+    """States are of shards, which may be written to: what was gathered is out of date."""
+    module.reshard()
+
+
+def _after_forward(said: bool | int | None, mesh: DeviceMesh) -> tuple[bool | None, ProcessGroup | None]:
+    """Whether whole parameters are freed after forward, and the processes that keep them together, if not all do."""
+    if said is None or isinstance(said, bool):
+        return said, None
+    count = mesh.size(mesh.ndim - 1)
+    if said < 1 or count % said:
+        raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {count}, not {said}")
+    if said == 1:
+        _warn_of_one()
+        return False, None
+    return True, None if said == count else mesh._near(said)
+
+
+@functools.cache
+def _warn_of_one() -> None:
+    logging.getLogger(__name__).warning(
+        "reshard_after_forward=1 (int) means resharding parameters to world size 1, instead of "
+        "reshard_after_forward=True (bool)"
+    )
 
 
 def _params_of(modules: Sequence[Module], ignored: set[Any]) -> list[Any]:

@@ -108,7 +108,7 @@ class FlatHandle(Handle):
             for (start, stop), piece in zip(spans, pieces):
                 if piece is not None:
                     local[start:stop] = piece.reshape(-1)
-            return self._gather(local.to(self.device or local.device), False)[0]
+            return self._gather(local.to(self.device or local.device), self.group, False)[0]
 
     @contextlib.contextmanager
     def summoned(

@@ -51,6 +51,8 @@ class Course:
 
     def begin(self) -> None:
         """A forward pass begins."""
+        for handle in self._now:
+            handle._part = None
         self._last, self._now = self._now, []
 
     def computes(self, handle: Handle) -> None:
@@ -131,6 +133,8 @@ class Handle:
         self.next_forward: Sequence[Handle] = ()
         self.next_backward: Sequence[Handle] = ()
         self.divisor: float = self.size * (1 if replicas is None else replicas.size())
+        self.near: Any = None  # a part of the group, in which parameters are shared out between forward and backward
+        self._part: Tensor | None = None  # what this process then has
         self._full: Tensor | None = None
         self._coming: Any = None  # what is on its way: the tensor, and what waits for it
         self._unreduced: Tensor | None = None
@@ -153,11 +157,16 @@ class Handle:
 
     # ---- gathering
 
-    def _gather(self, local: Tensor, in_advance: bool) -> tuple[Tensor, Any]:
-        if self.size == 1:
+    def _gather(self, local: Tensor, group: Any, in_advance: bool) -> tuple[Tensor, Any]:
+        if group is None:
             return local.clone(), None
-        whole = local.new_empty(local.numel() * self.size)
-        return whole, all_gather_single(whole, local, group=self.group, async_op=in_advance)
+        whole = local.new_empty(local.numel() * group.size())
+        return whole, all_gather_single(whole, local, group=group, async_op=in_advance)
+
+    def _gathered(self, in_advance: bool) -> tuple[Tensor, Any]:
+        if self._part is None:
+            return self._gather(self._ours(), self.group, in_advance)
+        return self._gather(self._part, self.near, in_advance)
 
     def _ours(self) -> Tensor:
         """The shard, as it travels."""
@@ -168,21 +177,28 @@ class Handle:
     def prefetch(self) -> None:
         """Begin to gather the parameters."""
         if self._full is None and self._coming is None:
-            self._coming = self._gather(self._ours(), True)
+            self._coming = self._gathered(True)
 
     def full(self) -> Tensor:
         """All parameters, gathered from the shards if they are not here."""
         if self._full is None:
-            whole, work = self._coming or self._gather(self._ours(), False)
+            whole, work = self._coming or self._gathered(False)
             self._coming = None
             if work is not None:
                 work.wait()
             with no_grad():
                 self._full = self.unpacked(whole)
+                if self.near is not None and self._part is None:
+                    self._part = whole.chunk(self.near.size())[self.near.rank()].clone()
         return self._full
 
     def drop(self) -> None:
         """Keep the shard only."""
+        self.recede()
+        self._part = None
+
+    def recede(self) -> None:
+        """Keep what backward gathers the parameters from."""
         if self._coming is not None and self._coming[1] is not None:
             self._coming[1].wait()
         self._full = self._coming = None
@@ -207,8 +223,10 @@ class Handle:
                 yield
         finally:
             self.leave()
-            if self.frees or not is_grad_enabled():
+            if not is_grad_enabled():
                 self.drop()
+            elif self.frees:
+                self.recede()
 
     def leave(self) -> None:
         """Take the parameters from their owners."""
