@@ -123,6 +123,41 @@ def test_messages(ranks):
     same(messages, ranks)
 
 
+def begun(torch, tell):
+    """What is begun only goes on beside what this process does meanwhile, on a stream of its own."""
+    dist = started(torch)
+    rank, store = dist.get_rank(), dist.group.WORLD.get_group_store()
+    x, engine = torch.ones(3), dist.group.WORLD._engine("cuda")
+    dist.all_reduce(x)
+    group, streams = engine._all._made, []
+    engine._all._made = type("Spy", (), {
+        "allReduce": lambda self, *args: (streams.append(args[-1]), group.allReduce(*args)), "destroy": group.destroy,
+    })()  # fmt: skip
+    if rank:
+        store.wait(["rank 0 went on"], timedelta(seconds=200))
+    other = torch.cuda.Stream()
+    with torch.cuda.stream(other):
+        x *= 2
+        work = dist.all_reduce(x, dist.ReduceOp.AVG, async_op=True)
+    if rank == 0:
+        tell(work.is_completed(), (x.new_ones(2) + 1).tolist())
+        store.set("rank 0 went on", "")
+    else:
+        tell(False, [2.0, 2.0])
+    tell(work.wait(), work.is_completed(), x.tolist(), work.get_future().wait()[0] is x)
+    with torch.cuda.stream(other):
+        dist.all_reduce(x)
+        dist.all_reduce(x, async_op=True).wait()
+    first, second, third = streams
+    tell(first == third != second, second == other.cuda_stream, first != torch.cuda.current_stream().cuda_stream)
+    dist.destroy_process_group()
+
+
+def test_what_is_begun_goes_on_beside():
+    for told in run("torchlite", begun, through="torchlite.testing.cuda_on_host"):
+        assert told == ["False", "[2.0, 2.0]", "True", "True", "[4.0, 4.0, 4.0]", "True", "True", "True", "True"]
+
+
 def objects(torch, tell):
     dist = started(torch)
     rank, size = dist.get_rank(), dist.get_world_size()

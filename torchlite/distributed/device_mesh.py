@@ -51,7 +51,7 @@ class DeviceMesh:
         return own
 
     def _near(self, count: int) -> ProcessGroup:
-        """This process's group of so many neighbours along the last dimension: one for all meshes of the same groups."""
+        """This process's group of so many neighbours along the last dimension: one for all meshes of a group."""
         groups = _near.setdefault(self.get_group(-1), {})
         if count not in groups:
             groups[count] = DeviceMesh(self.device_type, self._grid.reshape(-1, count)).get_group(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -161,8 +160,7 @@ class ProcessGroup:
         line = self._lines[id(call.engine)]
         if self._detailed:
             check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)
-        if call.engine.device != "cpu":
-            run = _on_stream(call.engine.stream(), run)
+        run = call.engine.placed(run, beside=async_op)
         seconds = self._timeout.total_seconds()
         if not async_op:
             line.now(call.name, run, seconds)
@@ -170,16 +168,6 @@ class ProcessGroup:
         work = Work(call.name, call.results, seconds)
         line.later(run, work)
         return work
-
-
-def _on_stream(stream: AbstractContextManager[Any], run: Callable[[], None]) -> Callable[[], None]:
-    """`run` on this thread's stream, whichever thread calls it: each has a current stream of its own."""
-
-    def task() -> None:
-        with stream:
-            run()
-
-    return task
 
 
 bear_name(ProcessGroup, "torch.distributed.distributed_c10d")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...core.values import Array
@@ -64,9 +63,9 @@ class Engine:
     def begin(self) -> None:
         """Begin the sends and receives that were put off until somebody waits for one."""
 
-    def stream(self) -> AbstractContextManager[Any]:
-        """The device's current stream, as a context for another thread that does the work."""
-        return nullcontext()
+    def placed(self, run: Callable[[], None], beside: bool) -> Callable[[], None]:
+        """`run` for any thread: on the stream that is current here, or `beside` it, after what it was told so far."""
+        return run
 
     def fail(self, why: str) -> None:
         """Let all calls that are waiting, here and in the other processes, end with an error, and all later ones."""

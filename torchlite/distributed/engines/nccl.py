@@ -8,7 +8,6 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -111,6 +110,7 @@ class _Communicator:
 class NCCL(Engine):
     """Collectives between GPUs, on the stream that is current; they return when it has come to their end.
 
+    What is begun only goes on a stream of its own, beside what the current one is told meanwhile.
     Sends and receives wait until somebody waits for one, and are then begun as one: one after the other, two processes
     that send would wait for each other.
     """
@@ -125,11 +125,26 @@ class NCCL(Engine):
         )
         self._messages: list[tuple[Array, Callable[[Any, int], Any], int, Done]] = []
         self._line = Line()
+        self._own: Any = None  # a stream
 
-    def stream(self) -> AbstractContextManager[Any]:
+    def placed(self, run: Callable[[], None], beside: bool) -> Callable[[], None]:
         import cupy
 
-        return cupy.cuda.get_current_stream()
+        device, stream = cupy.cuda.Device(), cupy.cuda.get_current_stream()
+        own = self._own = self._own or cupy.cuda.Stream(non_blocking=True)
+        ready = stream.record() if beside else None
+
+        def on_its_own() -> None:
+            with device, own:
+                own.wait_event(ready)
+                run()
+                own.synchronize()
+
+        def on_the_callers() -> None:
+            with device, stream:  # of which each thread has its own
+                run()
+
+        return on_its_own if beside else on_the_callers
 
     @contextlib.contextmanager
     def _on(self, array: Array) -> Iterator[tuple[Any, int]]:
@@ -230,12 +245,12 @@ class NCCL(Engine):
         messages, self._messages = self._messages, []
         if not messages:
             return
-        self._pairs.timeout, place = self.timeout, self.stream()
+        self._pairs.timeout = self.timeout
 
         def task() -> None:
             failure = None
             try:
-                with place, self._pairs.on(messages[0][0]) as (pairs, stream), self._as_one():
+                with self._pairs.on(messages[0][0]) as (pairs, stream), self._as_one():
                     for _, move, *_ in messages:
                         move(pairs, stream)
             except DistBackendError as error:
@@ -243,7 +258,7 @@ class NCCL(Engine):
             for _, _, other, done in messages:
                 done(failure, other)
 
-        self._line.later(task, Work("messages", [], self.timeout))
+        self._line.later(self.placed(task, beside=False), Work("messages", [], self.timeout))
 
     @contextlib.contextmanager
     def _as_one(self) -> Iterator[None]:
