@@ -106,18 +106,18 @@ INLINE void dots(const float *g, N line, const float *x, const N *at, N images, 
                  N apart, const int outs, const int rows)
 {
     Vector total[4][ROWS];
-    for (int o = 0; o < outs; o++)
-        for (int r = 0; r < rows; r++) total[o][r] = (Vector){0};
+    ROUNDS for (int o = 0; o < outs; o++)
+        ROUNDS for (int r = 0; r < rows; r++) total[o][r] = (Vector){0};
     for (N i = 0; i < images; i++, g += next_g, x += next_x) {
         for (N p = 0; p < length; p += LANES) {
-            for (int r = 0; r < rows; r++) {
+            ROUNDS for (int r = 0; r < rows; r++) {
                 Vector read = *(const Vector *)(x + at[r] + p);
-                for (int o = 0; o < outs; o++) total[o][r] += read * *(const Vector *)(g + o * line + p);
+                ROUNDS for (int o = 0; o < outs; o++) total[o][r] += read * *(const Vector *)(g + o * line + p);
             }
         }
     }
-    for (int o = 0; o < outs; o++) {
-        for (int r = 0; r < rows; r++) {
+    ROUNDS for (int o = 0; o < outs; o++) {
+        ROUNDS for (int r = 0; r < rows; r++) {
             float sum = 0, lanes[LANES];
             memcpy(lanes, &total[o][r], sizeof lanes);
             TOTAL(sum) for (int l = 0; l < LANES; l++) sum += lanes[l];
@@ -147,15 +147,15 @@ static void all_dots(const float *g, N line, const float *x, const N *at, N coun
 INLINE void across(const float *g, N width, const float *x, const N *at, N length, float *to, const int rows)
 {
     Vector total[2 * ROWS][2];
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < 2; v++) total[r][v] = ((Vector *)(to + r * width))[v];
+    ROUNDS for (int r = 0; r < rows; r++)
+        ROUNDS for (int v = 0; v < 2; v++) total[r][v] = ((Vector *)(to + r * width))[v];
     for (N p = 0; p < length; p++) {
         const Vector *of = (const Vector *)(g + p * width);
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < 2; v++) total[r][v] += of[v] * x[at[r] + p];
+        ROUNDS for (int r = 0; r < rows; r++)
+            ROUNDS for (int v = 0; v < 2; v++) total[r][v] += of[v] * x[at[r] + p];
     }
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < 2; v++) ((Vector *)(to + r * width))[v] = total[r][v];
+    ROUNDS for (int r = 0; r < rows; r++)
+        ROUNDS for (int v = 0; v < 2; v++) ((Vector *)(to + r * width))[v] = total[r][v];
 }
 
 static void all_across(const float *g, N width, const float *x, const N *at, N count, N length, float *to)

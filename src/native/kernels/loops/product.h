@@ -14,6 +14,13 @@ enum { LANES = 4, OUT = 4, WIDE = 3, ROWS = 3 };
 
 enum { SOME = 72 };  // products that are added up one after the other
 
+// The next loop's rounds are written out, so that their totals stay in registers.
+#ifdef SMALL
+#define ROUNDS
+#else
+#define ROUNDS _Pragma("GCC unroll 16")
+#endif
+
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 // Where the taps read, from the first cell on, in channels `plane` numbers apart.
