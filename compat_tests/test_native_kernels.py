@@ -8,8 +8,9 @@ import threading
 import numpy as np
 import pytest
 
+import torch
 import torchlite
-from torchlite.backends.base import Backend, get_backend
+from torchlite.backends.base import Backend, cast_array, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
 from torchlite.kernels import sparse
@@ -56,7 +57,7 @@ DRAWN = {  # parameters
     "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
-    "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
+    "cast": cast_array, "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "map_all": resample._map_all,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
@@ -158,7 +159,7 @@ UNARY = {
     "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
     "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
     "log_sigmoid": (), "erf": (), "tanh": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (),
-    "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
+    "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,), "celu": (0.7,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {  # and other functions of two arrays
@@ -712,6 +713,21 @@ def test_halves(isa, half):
         pair.agree((array, dtype, None), taken=False)
 
 
+@pytest.mark.parametrize("half", (torchlite.float16.numpy, torchlite.bfloat16.numpy), ids=str)
+@pytest.mark.parametrize("name", ("relu", "threshold_backward", "hardswish", "exp", "sigmoid"))
+def test_pointwise_kernels_compute_halves_in_floats(isa, half, name):
+    takes = {"threshold_backward": lambda x: (x[::-1].copy(), x, 0)}.get(name, lambda x: (x,))
+    for n in (0, 1, 63, 64, 65, 1023, 1024, 1025, 5000):
+        x = np.resize(np.concatenate([SPECIAL, numbers(101)]), n)
+        with np.errstate(all="ignore"):
+            x = x.astype(half)
+            made = native.Kernel(name, decline)(*takes(x))
+            floats = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in takes(x)]
+            wanted = native.Kernel(name, decline)(*floats).astype(half)
+        assert made.dtype == half and made.shape == x.shape
+        np.testing.assert_array_equal(made.astype(np.float32), wanted.astype(np.float32))
+
+
 # ---- steps of optimizers
 
 STEP_CALLS = [  # how many arrays of state, and the numbers
@@ -822,6 +838,43 @@ def test_borders(isa, shape):
             for laid, _ in layouts(special(shape)):
                 pair.agree((laid, (before, after) * count, value), 0, 0, taken=None)
     pair.agree((numbers(shape), (1, 2), value), 0, 0, taken=0 not in shape)
+
+
+@pytest.mark.parametrize("n", (1, 7, 8, 31, 32, 33, 64, 95, 1000))
+def test_products_are_pytorchs_to_the_last_bit(isa, n):
+    for rows in (1, 3, 1000):
+        x = np.exp(numbers((rows, n), scale=0.3))
+        made = native.Kernel("prod.dim_int", decline)(x, 1, False)
+        np.testing.assert_array_equal(made, torch.from_numpy(x).prod(1).numpy())
+        whole = native.Kernel("prod", decline)(x[0].copy(), None, False)
+        assert whole.shape == () and whole == torch.from_numpy(x[0]).prod().numpy()
+        assert native.Kernel("prod.dim_int", decline)(x, -1, True).shape == (rows, 1)
+
+
+@pytest.mark.parametrize("shape", ((1, 1), (3, 5), (70, 90), (2, 70, 33), (2, 3, 70)))
+@pytest.mark.parametrize("name", ("cummax", "cummin", "max.dim", "min.dim", "argmax", "argmin"))
+def test_where_extremes_stand(isa, name, shape):
+    function = getattr(torch, name.removesuffix(".dim"))
+    for x in (numbers(shape), special(shape), np.rint(numbers(shape))):
+        for dim in range(len(shape)):
+            if not name.startswith("cum") and x.size > 4096 and dim < x.ndim - 1:
+                continue  # NumPy's
+            for keepdim in ((), (False,), (True,)) if not name.startswith("cum") else ((),):
+                made = native.Kernel(name, decline)(x, dim, *(keepdim or (() if name.startswith("cum") else (False,))))
+                wanted = function(torch.from_numpy(x), dim, *keepdim)
+                for one, other in zip(listed(made), listed(wanted), strict=True):
+                    np.testing.assert_array_equal(one, other.numpy())
+
+
+@pytest.mark.parametrize("dtype", (np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8))
+def test_rows_of_other_types_have_their_extremes_found(dtype):
+    x = (numbers((70, 90)) * 20).astype(dtype)
+    for name in ("max", "min"):
+        values, places = native.Kernel(f"{name}.dim", decline)(x, 1, False)
+        wanted = getattr(torch.from_numpy(x), name)(1)
+        assert values.dtype == x.dtype
+        np.testing.assert_array_equal(values, wanted.values.numpy())
+        np.testing.assert_array_equal(places, wanted.indices.numpy())
 
 
 @pytest.mark.parametrize("name", ("amax", "amin"))
@@ -1200,6 +1253,7 @@ def good_calls():
             yield name, (x, numbers((4, 6), 2), *before, reduction, *after)
             yield f"{name}_backward", (g, x, numbers((4, 6), 2), *before, reduction, *after)
     yield "_to_copy", (x, np.dtype(np.float16), None)
+    yield "cast", (x, np.dtype(np.float16))
     yield "native_layer_norm", (x, (6,), w, w, 1e-5)
     yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))
     flat = ((1, 1), (1, 1), (1, 1), False, (0, 0), 2)
@@ -1358,6 +1412,7 @@ OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_bac
 OWN |= {("_scaled_dot_product_attention_backward", 4)}  # a mask, which the weights that were kept have seen to
 OWN |= {("_scaled_dot_product_attention_backward", i) for i in (3, 5)}  # what is kept follows from them
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
+OWN |= {("erf", 0)}  # of halves the twin makes halves at each step
 OWN |= {("map_all", 2)}  # two accounts of each map, of which each reads its own
 OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend
 

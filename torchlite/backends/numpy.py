@@ -15,7 +15,7 @@ from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
 from ..kernels.products import prod
 from ..kernels.summing import add_reduce
-from .base import Backend, register_backend
+from .base import Backend, cast_array, register_backend
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
@@ -90,6 +90,7 @@ class NumPyBackend(Backend):
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
     sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))
+    cast = staticmethod(in_c("cast", cast_array))
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)

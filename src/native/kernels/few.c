@@ -1,81 +1,5 @@
-// Where NumPy's time is in what it sets up: of few elements extremes and where they stand, running sums, joined arrays;
-// borders, triangles.
+// Where NumPy's time is in what it sets up: joined arrays, borders, triangles, whether a bool is among all.
 #include "kernel.h"
-
-enum { FEW = 4096 };  // elements from which on NumPy's loops are worth their setting up
-
-// An array of few floats, split at the dimension that an argument names.
-static PyArrayObject *few_along(PyObject *given, PyObject *axis, N *d, N *before, N *n, N *after)
-{
-    PyArrayObject *x = floats(given);
-    const int ndim = x ? PyArray_NDIM(x) : 0;
-    if (!x || !ndim || !PyArray_SIZE(x) || PyArray_SIZE(x) > FEW || !whole_number(axis, d) || *d < 0 || *d >= ndim)
-        return NULL;
-    *before = product(PyArray_DIMS(x), (int)*d);
-    *n = PyArray_DIM(x, *d);
-    *after = product(PyArray_DIMS(x) + *d + 1, ndim - (int)*d - 1);
-    return x;
-}
-
-// Whether a number takes the place of the best so far: the first NaN is better than all.
-INLINE_ int is_better(float x, float best, int largest)
-{
-    return best == best && (x != x || (largest ? x > best : x < best));
-}
-
-// The place of the best of n numbers.
-static N best_of(const float *x, N n, N step, int largest)
-{
-    N at = 0;
-    for (N i = 1; i < n; i++)
-        if (is_better(x[i * step], x[at * step], largest)) at = i;
-    return at;
-}
-
-// The largest, or smallest, of all: `max(array, None, False)`.
-static PyObject *extreme(PyObject *const *a, Py_ssize_t count, int largest)
-{
-    PyArrayObject *x = count == 3 && a[1] == Py_None && a[2] == Py_False ? floats(a[0]) : NULL;
-    if (!x || !PyArray_SIZE(x) || PyArray_SIZE(x) > FEW) return NULL;
-    PyArrayObject *made = fresh(0, NULL);
-    if (made) *data_of(made) = data_of(x)[best_of(data_of(x), PyArray_SIZE(x), 1, largest)];
-    return (PyObject *)made;
-}
-
-// Along a dimension: places, and the numbers there where `values` is somewhere to put them.
-static PyArrayObject *places_along(PyObject *const *a, Py_ssize_t count, int largest, PyArrayObject **values)
-{
-    N d, before, n, after;
-    PyArrayObject *x = count == 3 && PyBool_Check(a[2]) ? few_along(a[0], a[1], &d, &before, &n, &after) : NULL;
-    if (!x) return NULL;
-    npy_intp shape[NPY_MAXDIMS];
-    int ndim = 0;
-    for (int i = 0; i < PyArray_NDIM(x); i++)
-        if (i != d || a[2] == Py_True) shape[ndim++] = i == d ? 1 : PyArray_DIM(x, i);
-    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_INT64);
-    if (values && places && !(*values = fresh(ndim, shape))) Py_CLEAR(places);
-    for (N b = 0; places && b < before; b++)
-        for (N k = 0; k < after; k++) {
-            const float *from = data_of(x) + b * n * after + k;
-            const N at = best_of(from, n, after, largest);
-            ((int64_t *)PyArray_DATA(places))[b * after + k] = at;
-            if (values) data_of(*values)[b * after + k] = from[at * after];
-        }
-    return places;
-}
-
-static PyObject *extreme_along(PyObject *const *a, Py_ssize_t count, int largest)
-{
-    PyArrayObject *values, *places = places_along(a, count, largest, &values);
-    return places ? Py_BuildValue("NN", values, places) : NULL;
-}
-
-static PyObject *max(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 1); }
-static PyObject *min(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 0); }
-static PyObject *max_along(PyObject *const *a, Py_ssize_t count) { return extreme_along(a, count, 1); }
-static PyObject *min_along(PyObject *const *a, Py_ssize_t count) { return extreme_along(a, count, 0); }
-static PyObject *argmax(PyObject *const *a, Py_ssize_t count) { return (PyObject *)places_along(a, count, 1, NULL); }
-static PyObject *argmin(PyObject *const *a, Py_ssize_t count) { return (PyObject *)places_along(a, count, 0, NULL); }
 
 // Whether a bool is among all: `any(array, None, False)`.
 static PyObject *among(PyObject *const *a, Py_ssize_t count, int wanted)
@@ -91,19 +15,6 @@ static PyObject *among(PyObject *const *a, Py_ssize_t count, int wanted)
 
 static PyObject *any(PyObject *const *a, Py_ssize_t count) { return among(a, count, 1); }
 static PyObject *all(PyObject *const *a, Py_ssize_t count) { return among(a, count, 0); }
-
-static PyObject *cumsum(PyObject *const *a, Py_ssize_t count)
-{
-    N d, before, n, after;
-    PyArrayObject *x = count == 2 ? few_along(a[0], a[1], &d, &before, &n, &after) : NULL, *made = x ? fresh_like(x) : NULL;
-    for (N b = 0; made && b < before; b++)
-        for (N k = 0; k < after; k++) {
-            double sum = -0.0;  // which leaves the sign of a first zero
-            for (N i = 0, at = b * n * after + k; i < n; i++, at += after)
-                data_of(made)[at] = (float)(sum += data_of(x)[at]);
-        }
-    return (PyObject *)made;
-}
 
 enum { MOST = 16 };  // arrays to join
 
@@ -222,8 +133,5 @@ static PyObject *tril(PyObject *const *a, Py_ssize_t count) { return triangle(a,
 static PyObject *triu(PyObject *const *a, Py_ssize_t count) { return triangle(a, count, 1); }
 
 const KernelDef few_kernels[] = {
-    {"constant_pad_nd", pad},
-    {"max", max}, {"min", min}, {"max.dim", max_along}, {"min.dim", min_along}, {"argmax", argmax},
-    {"argmin", argmin}, {"any", any}, {"all", all}, {"cumsum", cumsum}, {"cat", cat},
-    {"stack", stack}, {"tril", tril}, {"triu", triu}, {NULL},
+    {"constant_pad_nd", pad}, {"any", any}, {"all", all}, {"cat", cat}, {"stack", stack}, {"tril", tril}, {"triu", triu}, {NULL},
 };

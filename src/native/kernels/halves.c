@@ -1,8 +1,6 @@
 // Conversions to and from halves: see loops/halves.c.
 #include "kernel.h"
 
-typedef void Conversion(const void *, void *, N);
-
 enum { SINGLE, HALF, BRAIN, OTHER };
 
 static int kind_of(const PyArray_Descr *d)
@@ -17,10 +15,28 @@ static int kind_of(const PyArray_Descr *d)
 void halves_to_floats(const void *from, float *to, npy_intp n) { loops->of_half(from, to, n); }
 void floats_to_halves(const float *from, void *to, npy_intp n) { loops->to_half(from, to, n); }
 
-// `_to_copy(array, dtype, None)`
+int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_floats)
+{
+    const int kind = PyArray_ITEMSIZE(x) == 2 ? kind_of(PyArray_DESCR(x)) : OTHER;
+    if (kind != HALF && kind != BRAIN) return 0;
+    *to_floats = kind == HALF ? loops->of_half : loops->of_brain;
+    *of_floats = kind == HALF ? loops->to_half : loops->to_brain;
+    return 1;
+}
+
+typedef struct { Conversion *convert; const char *x; char *y; N from_size, to_size; } Copy;
+
+static void copy_share(void *work, N from, N to)
+{
+    const Copy *w = work;
+    w->convert(w->x + from * w->from_size, w->y + from * w->to_size, to - from);
+}
+
+// `_to_copy(array, dtype, None)`, or `cast(array, dtype)`.
 static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
 {
-    if (count != 3 || !PyArray_CheckExact(a[0]) || !PyArray_DescrCheck(a[1]) || a[2] != Py_None) return NULL;
+    if (count < 2 || count > 3 || (count == 3 && a[2] != Py_None)) return NULL;
+    if (!PyArray_CheckExact(a[0]) || !PyArray_DescrCheck(a[1])) return NULL;
     PyArrayObject *x = (PyArrayObject *)a[0];
     PyArray_Descr *wanted = (PyArray_Descr *)a[1];
     const int from = kind_of(PyArray_DESCR(x)), to = kind_of(wanted);
@@ -28,8 +44,10 @@ static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
     Conversion *convert = to == HALF ? loops->to_half : to == BRAIN ? loops->to_brain : from == HALF ? loops->of_half : loops->of_brain;
     Py_INCREF(wanted);
     PyArrayObject *y = (PyArrayObject *)PyArray_Empty(PyArray_NDIM(x), PyArray_DIMS(x), wanted, 0);
-    if (y) WORK(PyArray_SIZE(x), convert(PyArray_DATA(x), PyArray_DATA(y), PyArray_SIZE(x)));
+    if (!y) return NULL;
+    Copy work = {convert, PyArray_DATA(x), PyArray_DATA(y), PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(y)};
+    SHARED(copy_share, work, PyArray_SIZE(x), 1);
     return (PyObject *)y;
 }
 
-const KernelDef half_kernels[] = {{"_to_copy", to_copy}, {NULL}};
+const KernelDef half_kernels[] = {{"_to_copy", to_copy}, {"cast", to_copy}, {NULL}};

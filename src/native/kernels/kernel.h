@@ -28,6 +28,9 @@ int complete_sliding(Sliding *s);
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
 // columns.c: (rows, columns) to (columns, rows), whose rows are so far apart.
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
+// halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
+typedef void Conversion(const void *from, void *to, N n);
+int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_floats);
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 

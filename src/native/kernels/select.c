@@ -1,7 +1,9 @@
-// The largest or smallest few along a dimension, sorted: each number is put among the best so far.
+// The largest or smallest along a dimension: few of them, sorted; the one of each row; those so far.
 #include <math.h>
 
 #include "kernel.h"
+
+// ---- few of them
 
 enum { MOST = 64 };  // of which so many may be asked for
 
@@ -44,7 +46,7 @@ static void select_share(void *work, N from, N to)
     }
 }
 
-// `topk(array, axis, k, largest, sorted)`
+// `topk(array, axis, k, largest, sorted)`: each number is put among the best so far.
 static PyObject *topk(PyObject *const *a, Py_ssize_t count)
 {
     Selection w;
@@ -68,4 +70,174 @@ static PyObject *topk(PyObject *const *a, Py_ssize_t count)
     return Py_BuildValue("NN", values, places);
 }
 
-const KernelDef select_kernels[] = {{"topk", topk}, {NULL}};
+// ---- the one
+
+enum { FEW = 4096 };  // elements from which on NumPy's loops are worth their setting up
+
+// An array of few floats, split at the dimension that an argument names.
+static PyArrayObject *few_along(PyObject *given, PyObject *axis, N *d, N *before, N *n, N *after)
+{
+    PyArrayObject *x = floats(given);
+    const int ndim = x ? PyArray_NDIM(x) : 0;
+    if (!x || !ndim || !PyArray_SIZE(x) || PyArray_SIZE(x) > FEW || !whole_number(axis, d) || *d < 0 || *d >= ndim)
+        return NULL;
+    *before = product(PyArray_DIMS(x), (int)*d);
+    *n = PyArray_DIM(x, *d);
+    *after = product(PyArray_DIMS(x) + *d + 1, ndim - (int)*d - 1);
+    return x;
+}
+
+// Whether a number takes the place of the best so far: the first NaN is better than all.
+INLINE_ int is_better(float x, float best, int largest)
+{
+    return best == best && (x != x || (largest ? x > best : x < best));
+}
+
+// The place of the best of n numbers.
+static N best_of(const float *x, N n, N step, int largest)
+{
+    N at = 0;
+    for (N i = 1; i < n; i++)
+        if (is_better(x[i * step], x[at * step], largest)) at = i;
+    return at;
+}
+
+// The largest, or smallest, of all: `max(array, None, False)`.
+static PyObject *extreme(PyObject *const *a, Py_ssize_t count, int largest)
+{
+    PyArrayObject *x = count == 3 && a[1] == Py_None && a[2] == Py_False ? floats(a[0]) : NULL;
+    if (!x || !PyArray_SIZE(x) || PyArray_SIZE(x) > FEW) return NULL;
+    PyArrayObject *made = fresh(0, NULL);
+    if (made) *data_of(made) = data_of(x)[best_of(data_of(x), PyArray_SIZE(x), 1, largest)];
+    return (PyObject *)made;
+}
+
+// Along a dimension: places, and the numbers there where `values` is somewhere to put them.
+static PyArrayObject *places_along(PyObject *const *a, Py_ssize_t count, int largest, PyArrayObject **values)
+{
+    N d, before, n, after;
+    PyArrayObject *x = count == 3 && PyBool_Check(a[2]) ? few_along(a[0], a[1], &d, &before, &n, &after) : NULL;
+    if (!x) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = 0;
+    for (int i = 0; i < PyArray_NDIM(x); i++)
+        if (i != d || a[2] == Py_True) shape[ndim++] = i == d ? 1 : PyArray_DIM(x, i);
+    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_INT64);
+    if (values && places && !(*values = fresh(ndim, shape))) Py_CLEAR(places);
+    for (N b = 0; places && b < before; b++)
+        for (N k = 0; k < after; k++) {
+            const float *from = data_of(x) + b * n * after + k;
+            const N at = best_of(from, n, after, largest);
+            ((int64_t *)PyArray_DATA(places))[b * after + k] = at;
+            if (values) data_of(*values)[b * after + k] = from[at * after];
+        }
+    return places;
+}
+
+static PyObject *extreme_along(PyObject *const *a, Py_ssize_t count, int largest)
+{
+    PyArrayObject *values, *places = places_along(a, count, largest, &values);
+    return places ? Py_BuildValue("NN", values, places) : NULL;
+}
+
+static PyObject *max(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 1); }
+static PyObject *min(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 0); }
+
+// Rows, and where the best of each stands, as NumPy finds it.
+typedef struct { PyArrayObject *x; PyArray_ArgFunc *find; N n; npy_intp *places; char *values; } Best;
+
+static void best_share(void *work, N from, N to)
+{
+    const Best *w = work;
+    const N item = PyArray_ITEMSIZE(w->x);
+    for (N r = from; r < to; r++) {
+        char *row = PyArray_BYTES(w->x) + r * w->n * item;
+        w->find(row, w->n, w->places + r, w->x);
+        if (w->values) memcpy(w->values + r * item, row + w->places[r] * item, item);
+    }
+}
+
+// `argmax(array, axis, keepdim)`, or `max.dim` with the values, of rows of real numbers.
+static PyObject *best_of_rows(PyObject *const *a, Py_ssize_t count, int largest, int with_values)
+{
+    PyArrayObject *x = count == 3 && PyArray_CheckExact(a[0]) ? (PyArrayObject *)a[0] : NULL;
+    const int type = x ? PyArray_TYPE(x) : NPY_OBJECT;
+    N d;
+    if (!(type <= NPY_DOUBLE || type == NPY_HALF) || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x) || !PyBool_Check(a[2]) ||
+        !whole_number(a[1], &d) || d < 0 || d != PyArray_NDIM(x) - 1)
+        return NULL;
+    const PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(PyArray_DESCR(x));
+    const int ndim = PyArray_NDIM(x) - (a[2] == Py_False);
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
+    shape[PyArray_NDIM(x) - 1] = 1;
+    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_INTP);
+    PyArrayObject *values = places && with_values ? (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type) : NULL;
+    if (!places || (with_values && !values)) {
+        Py_XDECREF(places);
+        return NULL;
+    }
+    Best work = {x, largest ? functions->argmax : functions->argmin, PyArray_DIM(x, PyArray_NDIM(x) - 1), PyArray_DATA(places),
+                 values ? PyArray_DATA(values) : NULL};
+    SHARED(best_share, work, PyArray_SIZE(x) / work.n, work.n);
+    return with_values ? Py_BuildValue("NN", values, places) : (PyObject *)places;
+}
+
+#define EXTREMES(name, largest)                                                                                               \
+    static PyObject *few_arg##name(PyObject *const *a, Py_ssize_t count)                                                      \
+    {                                                                                                                         \
+        return (PyObject *)places_along(a, count, largest, NULL);                                                             \
+    }                                                                                                                         \
+    static PyObject *few_##name##_along(PyObject *const *a, Py_ssize_t count) { return extreme_along(a, count, largest); }    \
+    static PyObject *arg##name(PyObject *const *a, Py_ssize_t count) { return best_of_rows(a, count, largest, 0); }           \
+    static PyObject *name##_along(PyObject *const *a, Py_ssize_t count) { return best_of_rows(a, count, largest, 1); }
+EXTREMES(max, 1)
+EXTREMES(min, 0)
+
+// ---- those so far
+
+typedef struct { const float *x; float *values; int64_t *places; N n, last; int largest; } Running;
+
+static void running_share(void *work, N from, N to)
+{
+    const Running *w = work;
+    for (N r = from; r < to; r++) {
+        N at = r / w->last * w->n * w->last + r % w->last, place = 0;
+        float best = w->x[at];
+        for (N i = 0; i < w->n; i++, at += w->last) {
+            const float x = w->x[at];
+            const int takes = (w->largest ? x >= best : x <= best) | (x != x);
+            best = takes ? x : best;
+            place = takes ? i : place;
+            w->values[at] = best;
+            w->places[at] = place;
+        }
+    }
+}
+
+// `cummax(array, axis)`: of equal ones the latest, and NaN from where there is one.
+static PyObject *running(PyObject *const *a, Py_ssize_t count, int largest)
+{
+    Running w = {.largest = largest};
+    N first;
+    PyArrayObject *x = count == 2 ? floats(a[0]) : NULL;
+    if (!x || !split_along(a[1], x, &first, &w.n, &w.last)) return NULL;
+    PyArrayObject *values = fresh_like(x);
+    PyArrayObject *places = values ? (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64) : NULL;
+    if (!places) {
+        Py_XDECREF(values);
+        return NULL;
+    }
+    w.x = data_of(x), w.values = data_of(values), w.places = PyArray_DATA(places);
+    SHARED(running_share, w, first * w.last, w.n);
+    return Py_BuildValue("NN", values, places);
+}
+
+static PyObject *cummax(PyObject *const *a, Py_ssize_t count) { return running(a, count, 1); }
+static PyObject *cummin(PyObject *const *a, Py_ssize_t count) { return running(a, count, 0); }
+
+const KernelDef select_kernels[] = {
+    {"topk", topk}, {"cummax", cummax}, {"cummin", cummin}, {"max", max}, {"min", min}, {"argmax", few_argmax},
+    {"argmax", argmax}, {"argmin", few_argmin}, {"argmin", argmin}, {"max.dim", few_max_along}, {"max.dim", max_along},
+    {"min.dim", few_min_along}, {"min.dim", min_along}, {NULL},
+};

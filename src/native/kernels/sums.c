@@ -265,7 +265,33 @@ static PyObject *extremes(PyObject *const *a, Py_ssize_t count, int flip)
 static PyObject *amax(PyObject *const *a, Py_ssize_t count) { return extremes(a, count, 0); }
 static PyObject *amin(PyObject *const *a, Py_ssize_t count) { return extremes(a, count, INT32_MIN); }
 
+typedef struct { const float *x; float *y; N n; } Factors;
+
+static void factors_share(void *work, N from, N to)
+{
+    const Factors *w = work;
+    loops->products(w->x + from * w->n, w->y + from, to - from, w->n);
+}
+
+// `prod(array, None, False)`, or `prod.dim_int` of rows.
+static PyObject *prod(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 3 && PyBool_Check(a[2]) ? floats(a[0]) : NULL;
+    const int ndim = x ? PyArray_NDIM(x) : 0, all = x && a[1] == Py_None && a[2] == Py_False;
+    if (!x || !PyArray_SIZE(x) || !(all || is_last(a[1], x))) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
+    const N n = all ? PyArray_SIZE(x) : shape[ndim - 1];
+    if (!all) shape[ndim - 1] = 1;
+    PyArrayObject *y = fresh(all ? 0 : ndim - (a[2] == Py_False), shape);
+    Factors work = {data_of(x), data_or_null(y), n};
+    if (y) SHARED(factors_share, work, PyArray_SIZE(x) / n, n);
+    return (PyObject *)y;
+}
+
 const KernelDef sum_kernels[] = {
+    {"prod", prod},
+    {"prod.dim_int", prod},
     {"amax", amax},
     {"amin", amin},
     {"sum", sum},

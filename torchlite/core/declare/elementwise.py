@@ -94,7 +94,8 @@ class Elementwise(Op):
     `result` is how the result's dtype follows from the operands', see `result_dtype`; "float" is short for "same" with
     `integers="float"`, by which integers become the default dtype before the kernel. `dtypes` are those the op
     accepts after promotion; `label` is what the error for others calls the kernel. `halves` is "wide" where float16 and
-    bfloat16 are computed in float32, "mixed" where the kernel rounds once by itself, and a number is not rounded first.
+    bfloat16 are computed in float32, "mixed" where the kernel rounds once by itself, and a number is not rounded first,
+    "rounded" where it is.
     `operators` says that the derivatives are made of operators (and `conj`) alone, so that they hold on arrays as on
     tensors: backward then skips the tensors where no graph is asked for. `direct` are dtypes that fast paths may take.
     """
@@ -177,7 +178,7 @@ class Elementwise(Op):
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
         """The values, with numbers that the dtype of the computation has room for, or an error."""
-        d, host = self.wide.get(common, common), get_backend()
+        d, host = common if self.halves == "rounded" else self.wide.get(common, common), get_backend()
         fitting = list(values)
         for i in self.scalars:
             value = values[i]
@@ -388,7 +389,8 @@ class Scaled(Binary):
     scaled: int = 1
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
-        super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
+        schema = f"{first} self, Operand other, *, Scalar alpha=1"
+        super().__init__(name, kernel, vjp, schema=schema, halves="rounded", **more)
 
     @functools.cached_property
     def quick(self) -> Callable[..., Any]:
@@ -418,6 +420,9 @@ class Scaled(Binary):
         (*operands, _), out_dtype = super().prepare(values, backend)
         alpha = values[2]
         if alpha.__class__ is not int or alpha != 1:
-            array = operands[self.scaled]
-            operands[self.scaled] = backend.xp.multiply(array, fitting_array(alpha, dt.of_numpy(array.dtype), backend))
+            number = fitting_array(alpha, out_dtype or dt.of_numpy(operands[0].dtype), backend)
+            if out_dtype in dt.HALVES and not backend.takes_halves(self):  # rounded once, after both
+                wide = dt.WIDE[out_dtype].numpy
+                number, *operands = [backend.cast(each, wide) for each in (number, *operands)]
+            operands[self.scaled] = backend.xp.multiply(operands[self.scaled], number)
         return operands, out_dtype

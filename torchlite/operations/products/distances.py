@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...core.declare import Op, publish_loss, published
 from ...core.machine import Tensor, result_type
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
@@ -82,10 +84,17 @@ def _check_kind(label: str) -> Any:
     return check
 
 
+_MANY = 2**16  # numbers that all differences are, from which on those of one vector at a time stay in the cache
+
+
 def _pdist(xp: Namespace, self: Array, p: float) -> Any:
-    first, second = xp.triu_indices(len(self), 1)
-    if not self.shape[1]:
-        return xp.zeros(first.shape, self.dtype)
+    n, size = self.shape
+    if not size:
+        return xp.zeros(n * (n - 1) // 2, self.dtype)
+    if xp is np and n * n * size > _MANY:
+        rows = [distance(xp, self[i + 1 :] - self[i], p) for i in range(n - 1)]
+        return xp.concatenate(rows, dtype=self.dtype)
+    first, second = xp.triu_indices(n, 1)
     return distance(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
 
 

@@ -25,6 +25,7 @@ typedef ptrdiff_t N;
     /* running.c */ \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
     X(cumprod, (const float *x, float *y, N first, N n, N last)) \
+    X(products, (const float *x, float *y, N rows, N n)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const uint8_t *taps, float *to, N images)) \

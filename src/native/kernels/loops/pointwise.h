@@ -2,7 +2,7 @@
 //
 // Arguments are told by a letter each: x an array, a one of small angles, g the gradient of what came out, p, q, r numbers,
 // b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
-// weight (arrays of one number; no bound is None). Rows of one kernel follow each other; those of W are in double precision.
+// weight (arrays of one number; no bound is None), i a number, which counts with 1 and what 1 over it is. Rows of one kernel follow each other; those of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
 #define TORCHLITE_POINTWISE_H
 
