@@ -1345,6 +1345,10 @@ def good_calls():
         yield name, (x, None, False, 1)
         yield name, (x, (1,), True, None)
     yield "cumsum", (x, 1)
+    for name in ("cummax", "cummin"):
+        yield name, (x, 1)
+    yield "prod", (x, None, False)
+    yield "prod.dim_int", (x, 1, False)
     for name in ("cat", "stack"):
         yield name, ((x, numbers((3, 4), 1)), 1)
 

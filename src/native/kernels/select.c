@@ -219,9 +219,9 @@ static void running_share(void *work, N from, N to)
 static PyObject *running(PyObject *const *a, Py_ssize_t count, int largest)
 {
     Running w = {.largest = largest};
-    N first;
+    N first, d;
     PyArrayObject *x = count == 2 ? floats(a[0]) : NULL;
-    if (!x || !split_along(a[1], x, &first, &w.n, &w.last)) return NULL;
+    if (!x || !split_along(a[1], x, &first, &w.n, &w.last) || !whole_number(a[1], &d) || d < 0) return NULL;
     PyArrayObject *values = fresh_like(x);
     PyArrayObject *places = values ? (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64) : NULL;
     if (!places) {

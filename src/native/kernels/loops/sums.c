@@ -92,12 +92,14 @@ void IN_ISA(extremes)(const float *restrict x, int flip, float *restrict y, N ro
 void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n,
                             N first, N after)
 {
-    enum { SOME = 256, FEW = 32 };
+    enum { SOME = 1024, FEW = 32 };
+    double total[SOME];
+    float part[SOME];
     for (; first < after; first += SOME) {
         N some = after - first < SOME ? after - first : SOME;
-        double total[SOME] = {0};
+        memset(total, 0, some * sizeof *total);
         for (N r = 0; r < rows; r += FEW) {
-            float part[SOME] = {0};
+            memset(part, 0, some * sizeof *part);
             for (N k = r; k < r + FEW && k < rows; k++) {
                 const float *row = x + k * n + first;
                 const float w = weights ? weights[k] : 1;
