@@ -164,3 +164,15 @@ def test_what_becomes_eight_bits(name):
         tell(torch.full((1,), 1000.0, dtype=dtype).float(), torch.zeros(1).to(dtype).float())
 
     program()
+
+
+@same_story
+def test_halves_are_scaled_and_added_with_one_rounding(torch, tell):
+    x, y = torch.arange(-40, 40) * 0.37, torch.arange(80) * 0.0625
+    for d in (torch.float16, torch.bfloat16):
+        a, b, one = x.to(d), y.to(d), torch.tensor(0.7, dtype=d)
+        tell(torch.add(a, b, alpha=2), torch.sub(a, b, alpha=0.5), torch.rsub(a, b, alpha=4))
+        tell(a.clone().add_(b, alpha=-2))
+        tell(torch.add(a, b, alpha=0.75), torch.add(a, 3, alpha=0.3), torch.add(one, a), a - one, a + True)
+        tell(a + 0.3, 0.3 - a, a * 0.3, a.relu(), a.exp(), a.sigmoid())
+        tell(a.sum(), a.view(8, 10).sum(0), a.view(8, 10).mean(1), a[::2].sum())

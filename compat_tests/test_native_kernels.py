@@ -7,8 +7,8 @@ import threading
 
 import numpy as np
 import pytest
-
 import torch
+
 import torchlite
 from torchlite.backends.base import Backend, cast_array, get_backend
 from torchlite.core.machine.registry import registry
@@ -57,8 +57,8 @@ DRAWN = {  # parameters
     "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
-    "cast": cast_array, "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
-    "map_all": resample._map_all,
+    "cast": cast_array, "map_all": resample._map_all,
+    "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,

@@ -90,7 +90,7 @@ class NumPyBackend(Backend):
 
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
     sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))
-    cast = staticmethod(in_c("cast", cast_array))
+    cast = staticmethod(in_c("cast", cast_array))  # type: ignore[assignment]
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)
