@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -126,6 +127,29 @@ def test_what_is_refused_of_types_and_shapes(dtype: str) -> None:
     calls = [call.strip() for call in PRODUCTS.replace("\n", " ").split(";")]
     tries = [(call, of_dtype(torchlite, dtype, call), of_dtype(torch, dtype, call)) for call in calls]
     assert not [t for t in tries if t[1] != t[2]]
+
+
+PLACES = {"none": [[], []], "one": [[1], [1]], "rows": [[0, 1, 1], [1, 0, 2]], "twice": [[1, 0, 0], [1, 0, 0]]}
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "uint8"])
+def test_products_of_values_in_order_and_out_of_it(dtype: str) -> None:
+    def product(library: Any, one: str, other: str, dense: tuple[int, ...]) -> Any:
+        def made(name: str, start: int) -> Any:
+            count = len(PLACES[name][0])
+            values = library.arange(start, start + 2 * count).reshape(count, 2).to(getattr(library, dtype))
+            indices = library.tensor(PLACES[name], dtype=library.int64)
+            t = library.sparse_coo_tensor(indices, values if dense else values[:, 0], (2, 3, *dense))
+            return t._coalesced_(True) if name == "rows" else t
+
+        try:
+            result = made(one, 1) * made(other, 4)
+        except NotImplementedError as error:
+            return str(error)
+        return result.is_coalesced(), result._indices().tolist(), result._values().cfloat().tolist()
+
+    for one, other, dense in itertools.product(PLACES, PLACES, [(), (2,)]):
+        assert product(torchlite, one, other, dense) == product(torch, one, other, dense), (one, other, dense)
 
 
 NODES = """

@@ -14,7 +14,7 @@ from ..core.values.layout import preserve_format, sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
-from ._coo import at_places, coalesced, matched, places
+from ._coo import at_places, coalesced, in_order, matched, places
 from ._family import check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
 
 # ---- of one tensor
@@ -259,18 +259,24 @@ def _is_number(value: Any) -> bool:
 
 
 def _intersection(a: Tensor, b: Tensor) -> Tensor:
-    """The product of two tensors of one shape: values at the places that both have."""
-    one, other = a.array, b.array
-    check_kernel("mul_out_sparse", result_type(a, b))
-    if one.coalesced and not other.coalesced:
-        one, other = other, one
-    other = coalesced(other)
+    """The product of two tensors of one shape: values at the places that both have, or at all of one out of order."""
+    one, other = sorted((b.array, a.array), key=lambda array: (_ordered(array), array.nnz))
+    if not one.nnz or not other.nnz:
+        return coo(one.indices[:, :0], one.values[:0] * other.values[:0], a.shape, True)
+    if not _ordered(one):
+        wide = in_order(other.with_values(other.values.to(result_type(a, b))))
+        return coo(one.indices.clone(), one.values * matched(wide, places(one)), a.shape)
     backend = one.values.backend.home
-    at = backend.xp.isin(places(one), places(other))
-    rows = backend.xp.flatnonzero(at)
+    rows = backend.xp.flatnonzero(backend.xp.isin(places(one), places(other)))
+    if rows.size or not one.dense_dim:
+        check_kernel("addcmul_cpu_out" if one.dense_dim else "mul_out_sparse", result_type(a, b))
     indices = tensor(one.indices.array[:, rows], backend)
     flat = places(Coo(indices, one.values, one.shape))
-    return coo(indices, tensor(one.values.array[rows], backend) * matched(other, flat), a.shape, one.coalesced)
+    return coo(indices, tensor(one.values.array[rows], backend) * matched(other, flat), a.shape, True)
+
+
+def _ordered(array: Coo) -> bool:
+    return array.coalesced or array.nnz < 2
 
 
 def _times_dense(sparse: Tensor, other: Tensor) -> Tensor:

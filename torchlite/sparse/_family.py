@@ -88,6 +88,7 @@ _LACKING = {
     "bmm_sparse_dense": _NARROW,
     "cadd_sparse": _NARROW - {dt.bfloat16},
     "cpublas_axpy_impl": {dt.complex32},
+    "addcmul_cpu_out": {dt.bool_},
     "mul_out_sparse": {dt.bool_},
     "sspmm": _NARROW,
     **dict.fromkeys(("log_softmax", "softmax"), {*dt.DTYPES} - {dt.float32, dt.float64}),

@@ -60,13 +60,17 @@ def check_product(a: Tensor, b: Tensor, name: str = "addmm") -> None:
         if a.shape[1] != b.shape[0]:
             raise RuntimeError(f"{name}: Argument #3{of_dense}: Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
     _check_inner(a, b)
+    _check_types(a, b)
+
+
+def _check_types(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         _check_values(a)
         raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
 
 
 def _check_inner(a: Tensor, b: Tensor) -> None:
-    if a.shape[1] != b.shape[0]:
+    if a.array.shape[1] != b.array.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
@@ -128,6 +132,7 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     return coo(indices, tensor(values, backend), (a.shape[0], b.shape[1]), True)
 
 
+_BLOCKED = (sparse_bsr, sparse_bsc)
 # The layouts of the factors that there are products of, by that of what they are added to.
 _FACTORS = {
     strided: {
@@ -142,12 +147,12 @@ _FACTORS = {
 
 
 def _refuse_blocks(t: Tensor) -> None:
-    if is_compressed(t) and len(set(t.array.blocksize)) > 1:
+    if t.backend.layout in _BLOCKED and len(set(t.array.blocksize)) > 1:
         raise RuntimeError("MKL Sparse doesn't support matrices with non-square blocks.")
 
 
 def _check_factors(base: layout, a: Tensor, b: Tensor) -> None:
-    if (a.layout, b.layout) not in _FACTORS.get(base, ()):
+    if (a.backend.layout, b.backend.layout) not in _FACTORS.get(base, ()):
         raise RuntimeError(
             f"addmm: computation on CPU is not implemented for {NAMES.get(base, 'Strided')} + {layout_name(a)} @ "
             f"{layout_name(b)}"
@@ -168,7 +173,7 @@ def _product_of(a: Tensor, b: Tensor) -> Tensor:
 @rule("mm matmul")
 def product_of(a: Tensor, b: Tensor) -> Tensor:
     base = a.layout if is_sparse(b) else strided
-    if base in (sparse_bsr, sparse_bsc):
+    if base in _BLOCKED:
         raise RuntimeError(
             f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(a)}"
         )
@@ -208,14 +213,16 @@ def _mv(self: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             f"mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: {self.dim()}Tensor Dim: {vec.dim()}"
         )
-    if self.shape[1] != vec.shape[0]:
+    if self.array.shape[1] != vec.array.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    if self.layout is sparse_bsc:
+    if self.backend.layout is sparse_bsc:
         raise RuntimeError("torch.addmv: operation not supported for mat with SparseBsc layout")
     _refuse_blocks(self)
     if is_sparse(vec):
         return product_of(self, vec.unsqueeze(1)).squeeze(1)
-    check_product(self, vec.unsqueeze(1))
+    if is_coo(self):
+        check_product(self, vec.unsqueeze(1))
+    _check_types(self, vec)
     return _times(self, by_rows(vec))
 
 

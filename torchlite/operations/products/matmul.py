@@ -133,7 +133,7 @@ def _check_matrices(self: Tensor, mat2: Tensor) -> None:
 
 def of_coordinates(*operands: Tensor) -> bool:
     """Whether a rule for sparse tensors checks operands in words of its own."""
-    return any([t.layout is sparse_coo for t in operands])
+    return sparse_coo in [t.backend.layout for t in operands]
 
 
 def _check_mm(self: Tensor, mat2: Tensor) -> None:
