@@ -167,3 +167,31 @@ def test_arrays_in_lists_are_slow() -> None:
     errors.said_once.clear()
     with pytest.warns(UserWarning, match="extremely slow"):
         assert torchlite.tensor([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+
+
+@same_story
+def test_what_is_made_again_is_its_own(torch: Any, tell: Any) -> None:
+    def made() -> list[Any]:
+        x = torch.ones(2, 3)
+        return [
+            torch.arange(4), torch.arange(0.0, 1.0, 0.5), torch.zeros(2, 2), torch.linspace(0, 1, 3), torch.eye(2),
+            torch.full((2,), 7), torch.ones_like(x.t()), x.new_zeros(2),
+        ]  # fmt: skip
+
+    before = torch.get_default_dtype()
+    for _ in range(4):
+        for t in made():
+            t += 1  # which no later call sees
+            tell(t, t.stride(), t.requires_grad)
+    try:
+        torch.set_default_dtype(torch.float64)
+        for _ in range(3):
+            tell(*made())
+    finally:
+        torch.set_default_dtype(before)
+    tell(*made())
+    with torch.device("meta"):
+        tell(*[t.device for t in made()])
+    with torch.inference_mode():
+        tell(*[t.is_inference() for t in made()])
+    tell(*[t.is_inference() for t in made()], torch.zeros(2, 2, requires_grad=True))

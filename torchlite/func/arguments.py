@@ -9,6 +9,7 @@ from ..core.machine import TensorBase
 from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:
+    from ..core.machine import Tensor
     from ..utils._pytree import TreeSpec
 
 Argnums = int | tuple[int, ...]
@@ -67,11 +68,6 @@ def tensors(value: Any) -> tuple[list[Any], TreeSpec]:
     return leaves, spec
 
 
-def is_nothing(leaves: list[Any]) -> bool:
-    """Whether a function gave nothing, or None."""
-    return not leaves or (len(leaves) == 1 and leaves[0] is None)
-
-
 def with_aux(outputs: Any, where: str) -> tuple[Any, Any]:
     """The pair that a function with `has_aux` returns."""
     if not (isinstance(outputs, tuple) and len(outputs) == 2):
@@ -86,3 +82,21 @@ def inside_of(level: Any, value: Any) -> Any:
         if not isinstance(leaf, TensorBase):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
     return spec.unflatten([level.inside(leaf) for leaf in leaves])
+
+
+def results_of(outputs: Any, level: Any, has_aux: bool, where: str) -> tuple[list[Tensor], TreeSpec, tuple[Any, ...]]:
+    """What a function returned at a level: tensors, their form, and its auxiliary results, if it has any."""
+    aux: tuple[Any, ...] = ()
+    if has_aux:
+        outputs, more = with_aux(outputs, where)
+        aux = (inside_of(level, more),)
+    leaves, form = tree_flatten(outputs)
+    if not leaves or (len(leaves) == 1 and leaves[0] is None):
+        raise RuntimeError(
+            f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})"
+        )
+    for leaf in leaves:
+        if not isinstance(leaf, TensorBase):
+            kind = type(leaf)
+            raise RuntimeError(f"{where}: expected f(*primals) to return only tensors, got unsupported type {kind}")
+    return leaves, form, aux

@@ -15,7 +15,7 @@ from ..core.structs import DualParts, know, whole
 from ..core.values import dt
 from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten
-from .arguments import inside_of, is_nothing, with_aux
+from .arguments import results_of
 from .transform import Level, Lifted, Transform
 
 
@@ -155,20 +155,8 @@ def jvp(
     with level:
         moving = [level.wrap(_dual(p, t)) for p, t in zip(points, directions, strict=True)]
         outputs = func(*form.unflatten(moving))
-        aux: tuple[Any, ...] = ()
-        if has_aux:
-            outputs, more = with_aux(outputs, where)
-            aux = (inside_of(level, more),)
-        leaves, form = tree_flatten(outputs)
-        if is_nothing(leaves):
-            raise RuntimeError(
-                f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})"
-            )
+        leaves, form, aux = results_of(outputs, level, has_aux, where)
         for leaf in leaves:
-            if not isinstance(leaf, TensorBase):
-                raise RuntimeError(
-                    f"{where}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
-                )
             if strict and level.array_of(leaf) is None:
                 raise RuntimeError(
                     "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "

@@ -11,7 +11,7 @@ from ..core.machine import Tensor, TensorBase, form_of, resolve, wrap
 from ..core.state import local
 from ..core.values import dt
 from ..utils._pytree import tree_flatten, treespec_pprint
-from .arguments import Argnums, chosen, inside_of, is_nothing, positions, replaced, tensors, with_aux
+from .arguments import Argnums, chosen, inside_of, positions, replaced, results_of, tensors, with_aux
 from .nested import NestedLevel
 from .settle import settle
 
@@ -163,20 +163,7 @@ def vjp_by(
         leaves = [level.leaf(t) for t in given]
         arguments = spec.unflatten(leaves)
         outputs = func(*(arguments if argnums is None else replaced(primals, argnums, arguments)))
-        aux: tuple[Any, ...] = ()
-        if has_aux:
-            outputs, more = with_aux(outputs, "vjp(f, *primals)")
-            aux = (inside_of(level, more),)
-        results, form = tree_flatten(outputs)
-        if is_nothing(results):
-            raise RuntimeError(
-                f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {results})"
-            )
-        for r in results:
-            if not isinstance(r, TensorBase):
-                raise RuntimeError(
-                    f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(r)}"
-                )
+        results, form, aux = results_of(outputs, level, has_aux, "vjp(f, *primals)")
         pullback = Pullback(level, results, leaves)
         for r in results:
             if r.dtype.category < dt.FLOAT:

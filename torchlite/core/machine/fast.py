@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..native import native
 from ..state import local
@@ -228,41 +228,51 @@ def _takes_out(op: Any, method: bool) -> bool:
 
 
 def _native_unary(op: Any, general: Any, record: Any, outs: bool) -> Callable[..., Any]:
-    recipe = None
-    if record is not None:
-        name, node_class, flat = op.signature.params[0].name, op.node_class, None
-        if _keeps_itself(op):
-            flat = (name in op.saved_names, False, "result" in op.saved_names, False, False, True)
-        recipe = (record, node_class, node_class, (), flat)
+    recipe = None if record is None else (record, op.node_class, op.node_class, (), _kept_of_one(op))
     return accelerated(native.unary, general, op.kernels, op.direct, False, False, outs, recipe)
 
 
 def _native_binary(op: Any, general: Any, numbers: bool, record: Any, outs: bool) -> Callable[..., Any]:
     recipe = None
     if record is not None:
-        keeps, flat = _pair_keeps(op), None
-        if keeps is not None:
-            keeps_first, keeps_second, always_first, always_second, first_leads = keeps
-            flat = (keeps_first, keeps_second, False, always_first, always_second, first_leads)
         number_class = dict(op.number_nodes).get(1, op.node_class)
-        recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), flat)
+        recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), _kept_of_two(op))
     return accelerated(native.binary, general, op.kernels, op.direct, numbers, not op.elementwise, outs, recipe)
 
 
-def _keeps_itself(op: Any) -> bool:
-    """Whether nodes of a function of one tensor keep nothing but that and the result."""
-    known = {op.signature.params[0].name, "result"}
-    return set(op.saved_names) <= known and not op.value_names and not op.node_class.fails
+class Kept(NamedTuple):
+    """Which operands and results the nodes of a function keep, where that is all that they do.
+
+    One of two operands is kept always, or where the gradient of the other is asked for.
+    """
+
+    first: bool
+    second: bool = False
+    result: bool = False
+    always_first: bool = False
+    always_second: bool = False
+    in_order: bool = True
+
+
+def _kept_of_one(op: Any) -> Kept | None:
+    """What nodes of a function of one tensor keep; None where that is more than it and the result."""
+    name = op.signature.params[0].name
+    if not set(op.saved_names) <= {name, "result"} or op.value_names or op.node_class.fails:
+        return None
+    return Kept(name in op.saved_names, result="result" in op.saved_names)
 
 
 def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
     """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result."""
-    name = op.signature.params[0].name
     new, node_class = _new, op.node_class
-    keeps_input, keeps_result = name in op.saved_names, "result" in op.saved_names
 
     def record_any(a: Tensor, result: Tensor) -> None:
         op.record((a,), (result,))
+
+    keeps = _kept_of_one(op)
+    if keeps is None:
+        return record_any
+    keeps_input, keeps_result = keeps.first, keeps.result
 
     def record(a: Tensor, result: Tensor) -> None:
         edge = a.edge
@@ -283,21 +293,19 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
         node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
         result.edge = (node, 0)
 
-    return record if _keeps_itself(op) else record_any
+    return record
 
 
-def _pair_keeps(op: Any) -> tuple[bool, bool, bool, bool, bool] | None:
-    """Which of two operands are kept, whether always or where the other's gradient is asked for; whether in order.
-
-    None where one has no derivative, or these save more than the operands.
-    """
+def _kept_of_two(op: Any) -> Kept | None:
+    """What nodes of a function of two operands keep; None where one has no derivative, or these save more."""
     first, second = [p.name for p in op.signature.params[:2]]
     users = {name: users for name, (_, _, users) in zip(op.saved_names, op._to_save)}
     of_first, of_second = users.get(first, (1,)), users.get(second, (0,))
     known = set(op.saved_names) <= {first, second} and set(op.value_names) <= {"alpha"}
     if len(op.rules) != 2 or not known or 1 not in of_first or 0 not in of_second or op.node_class.fails:
         return None
-    return first in users, second in users, len(of_first) > 1, len(of_second) > 1, op.saved_names[:1] == (first,)
+    in_order = op.saved_names[:1] == (first,)
+    return Kept(first in users, second in users, False, len(of_first) > 1, len(of_second) > 1, in_order)
 
 
 def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
@@ -307,14 +315,12 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
     def record_any(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
         op.record((a, b, *rest), (result,))
 
-    keeps = _pair_keeps(op)
-    return record_any if keeps is None else _flat_pair_recorder(op, record_any, *keeps)
+    kept = _kept_of_two(op)
+    return record_any if kept is None else _flat_pair_recorder(op, record_any, kept)
 
 
-def _flat_pair_recorder(
-    op: Any, record_any: Any, keeps_first: bool, keeps_second: bool, always_first: bool, always_second: bool,
-    first_leads: bool,
-) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:  # fmt: skip
+def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
+    keeps_first, keeps_second, _, always_first, always_second, first_leads = kept
     new, node_class = _new, op.node_class
     number_class = dict(op.number_nodes).get(1, node_class)
     values = (1,) * len(op.value_names)

@@ -19,10 +19,12 @@ from ...core.machine import (
     kernel_alone,
     needs_dispatch,
     refuse_history,
+    wrap,
     write_out,
 )
 from ...core.native import native
 from ...core.state import local
+from ...core.structs import Defaults
 from ...core.values import CPU, Backend, dt, get_default_device, out_of_memory, strided, warn
 from ...core.values.errors import out_resized, tell_of_half_complex
 from ...core.values.layout import COMPRESSED
@@ -31,7 +33,7 @@ _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
 )
 _MOST = 1024  # forms of call that are remembered of one function
-_SMALL = 1 << 14  # the bytes of a result up to which the native build keeps one to copy
+_SMALL = 1 << 14  # the bytes of a result up to which one is kept to copy
 _FILLING = frozenset(("empty", "eye", "full", "ones", "zeros"))  # whose `out=` may show one place several times
 # How functions make tensors of other layouts: with the layout as the first argument (torchlite/sparse).
 IN_LAYOUTS: dict[str, Callable[..., Tensor]] = {}
@@ -111,9 +113,14 @@ class Factory:
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
                 bound = known.get(form)
                 if bound is not None and bound[0] is state.default_device:
-                    result = made(*tensors, *bound[1])
+                    _, arguments, era, kept = bound
+                    if era is Defaults.era:
+                        return wrap(kept.array.copy(), kept.dtype, kept.backend)
+                    result = made(*tensors, *arguments)
                     if public is not call:
-                        _keep(public, args, kwargs, draw, dict(zip(self.names, bound[1])), result)
+                        _keep(public, args, kwargs, draw, dict(zip(self.names, arguments)), result)
+                    elif same and _is_small(result):
+                        known[form] = *bound[:2], Defaults.era, result.detach().clone()
                     return result
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
@@ -147,7 +154,7 @@ class Factory:
         if len(self.known) >= _MOST:
             self.known.clear()
         arguments = *values[self.like : self.own], *self.options(values, d, where)
-        self.known[form] = local.state.default_device, arguments
+        self.known[form] = local.state.default_device, arguments, None, None
 
     def run(self, values: Sequence[Any]) -> Tensor:
         """The tensor that a bound call makes."""
@@ -220,13 +227,19 @@ class Factory:
         return out
 
 
+def _is_small(result: Tensor) -> bool:
+    """Whether a result can be copied as fast as made: where it is small, on the host and lies row by row."""
+    array = result.array
+    return result.backend is get_backend(CPU) and array.nbytes <= _SMALL and array.flags.c_contiguous
+
+
 def _keep(
     call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draw: Any, given: dict[Any, Any], result: Tensor
 ) -> None:
-    """Let calls of this form copy what this one made, or draw as it did, where that is small and lies row by row."""
-    array, d, cpu = result.array, result.dtype, get_backend(CPU)
-    if result.backend is not cpu or array.nbytes > _SMALL or not array.flags.c_contiguous:
+    """Let calls of this form copy what this one made, or draw as it did."""
+    if not _is_small(result):
         return
+    array, d, cpu = result.array, result.dtype, result.backend
     if draw is None and array.base is None:
         native.remember(call, args, kwargs, None, (array.copy(), d))
     elif draw is not None and given["generator"] is None and not d.is_complex:
