@@ -228,9 +228,9 @@ class Factory:
 
 
 def _is_small(result: Tensor) -> bool:
-    """Whether a result can be copied as fast as made: where it is small, on the host and lies row by row."""
+    """Whether a result can be copied rather than made: it is small and on the host, and copies lie as it does."""
     array = result.array
-    return result.backend is get_backend(CPU) and array.nbytes <= _SMALL and array.flags.c_contiguous
+    return result.backend is get_backend(CPU) and array.nbytes <= _SMALL and array.copy().strides == array.strides
 
 
 def _keep(
