@@ -43,5 +43,6 @@ from torchlite.optim import sparse_adam as sparse_adam
 from torchlite.optim import swa_utils as swa_utils
 from torchlite.optim.swapped_parameters import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
 from torchlite.optim import swapped_parameters as swapped_parameters
+from torchlite.optim import together as together
 from torchlite.optim import torch_names as torch_names
 
