@@ -245,3 +245,24 @@ def test_of_torchvisions_libraries_operators_are_there(stem: str) -> None:
     """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.split() == ["[1,", "2]"], run.stderr
+
+
+@same_story
+def test_schemas_may_say_that_a_tensor_is_written_to_without_a_name_for_its_memory(torch, tell):
+    lib = torch.library.Library("compat_written", "DEF")
+    for text in ("first.out(Tensor A, Tensor! out) -> ()", "second(Tensor! x, Tensor(a!) y, *, Tensor!? z) -> Tensor!"):
+        lib.define(text)
+    ops = torch.ops.compat_written
+    for op in (ops.first.out, ops.second.default):
+        schema = op._schema
+        tell(str(schema), schema.is_mutable, [a.is_out for a in schema.arguments])
+        infos = [a.alias_info for a in schema.arguments]
+        tell([info and (info.is_write, set(info.before_set), set(info.after_set)) for info in infos])
+
+    def fill(A, out):
+        out.copy_(A + 1)
+
+    lib.impl("first.out", fill, "CompositeExplicitAutograd")
+    out = torch.zeros(2)
+    ops.first.out(torch.ones(2), out)
+    tell(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..core.machine import Tensor
@@ -31,9 +32,10 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "Any": ((object,), "Any"),
 }
 _ARGUMENT = re.compile(
-    r"(?P<base>\w+)(?:\((?P<alias>\w+)(?P<write>!)?[^)]*\))?(?P<marks>(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?"
+    r"(?P<base>\w+)(?:\((?P<alias>[\w$]+)(?P<write>!)?[^)]*\))?(?P<marks>(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?"
     r"(?:\s*=\s*(?P<default>.+))?$"
 )
+_WRITTEN = re.compile(rf"\b({'|'.join(_TYPES)})\s*!")  # what is written to, whoever shares its memory
 
 
 class AliasInfo(NamedTuple):
@@ -66,11 +68,11 @@ class Argument(NamedTuple):
 
     @property
     def alias_info(self) -> AliasInfo | None:
-        found = re.match(r"\w+\((\w+)(!?)", self.text)
+        found = re.match(r"\w+\(([\w$]+)(!?)", self.text)
         if found is None:
             return None
-        names = frozenset((f"alias::{found[1]}",))
-        return AliasInfo(names, names, found[2] == "!")
+        names = frozenset((found[1],))
+        return AliasInfo(names, frozenset() if found[1].startswith("$") else names, found[2] == "!")
 
     @property
     def is_out(self) -> bool:
@@ -201,12 +203,14 @@ def parse_schema(text: str) -> FunctionSchema:
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")
     title, _, rest = text.partition("(")
     name, _, overload = title.strip().partition(".")
-    inside, arrow, results = rest.rpartition("->")
-    inside = inside.strip()
-    if not arrow or not inside.endswith(")"):
-        raise RuntimeError(f"expected ) but found '{'arrow' if arrow else 'eof'}' here:\n{text}\n")
+    nameless = count()
+    rest = _WRITTEN.sub(lambda found: f"{found[1]}(${next(nameless)}! -> )", rest)
+    sides = re.match(r"(.*)\)\s*->(.*)", rest, re.DOTALL)
+    if sides is None:
+        raise RuntimeError(f"expected ) but found '{'arrow' if '->' in rest else 'eof'}' here:\n{text}\n")
+    inside, results = sides.groups()
     arguments, keywords = [], False
-    for part in _split(inside[:-1]):
+    for part in _split(inside):
         if part == "*":
             keywords = True
         else:
