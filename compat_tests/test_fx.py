@@ -438,3 +438,31 @@ def test_what_is_said_of_nodes_that_cannot_be(lib):
     traced = fx.symbolic_trace(lambda x: x.view(7))
     with pytest.raises(RuntimeError, match=r"While executing %view [\s\S]*\nOriginal traceback:\nNone\nUse tlparse"):
         fx.Interpreter(traced).run(lib.ones(3))
+
+
+@BOTH
+def test_each_argument_of_a_pattern_is_a_node_of_its_own(lib):
+    fx = fx_of(lib)
+    traced = fx.symbolic_trace(lambda a, b: (a + b).relu() + (b + b).relu())
+    found = fx.replace_pattern(traced, lambda x, y: (x + y).relu(), lambda x, y: x.sigmoid() - y)
+    one = {str(theirs): str(ours) for theirs, ours in found[0].nodes_map.items()}
+    assert [str(match.anchor) for match in found] == ["relu"] and one["x"] == "a" and one["y"] == "b"
+    a, b = lib.tensor([1.0]), lib.tensor([2.0])
+    assert lib.equal(traced(a, b), a.sigmoid() - b + (b + b).relu())
+
+
+@BOTH
+def test_arguments_by_keyword_alone_leave_no_type_of_the_result(lib):
+    def program(x, *, scale=None):
+        return x + 1
+
+    traced = fx_of(lib).symbolic_trace(program)
+    assert "def forward(self, x, scale = None):" in traced.code
+    assert traced.graph.output_node().type is None
+
+
+@BOTH
+def test_operations_under_a_transform_keep_the_names_of_arguments(lib):
+    make_fx = fx_of(lib, "fx.experimental.proxy_tensor").make_fx
+    traced = make_fx(lib.func.grad(lambda weight: (weight * 3).sum()))(lib.ones(2))
+    assert [node.name for node in traced.graph.find_nodes(op="placeholder")] == ["weight_1"]

@@ -331,7 +331,7 @@ class Tracer(TracerBase):
         called, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         with _patched(self._patches(getattr(fn, "__globals__", {}))):
             result = called(*args)
-            kind = _annotations(called).get("return")
+            kind = _annotations(fn).get("return") if called is fn else None
             self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=kind)
         self.submodule_paths = None
         return self.graph

@@ -126,7 +126,7 @@ def make_fx(
 
 def _argument_names(f: Callable[..., Any], wanted: int) -> list[str]:
     """What the arguments are called, where as many are named as there are."""
-    code = getattr(f, "__code__", None)
+    code = getattr(inspect.unwrap(f), "__code__", None)
     if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_argcount != wanted:
         return [f"arg{at}" for at in range(wanted)]
     return list(code.co_varnames[:wanted])

@@ -92,10 +92,12 @@ class SubgraphMatcher:
     def _meets(self, pattern: Node, node: Any, found: _Found) -> bool:
         if pattern in found:
             return found[pattern] is node or (not isinstance(node, Node) and found[pattern] == node)
+        if isinstance(node, Node) and node in found.values():
+            return False
         if pattern.op == "placeholder" and not self.match_placeholder:
             found[pattern] = node
             return True
-        if not isinstance(node, Node) or node in found.values() or not self._same_target(pattern, node):
+        if not isinstance(node, Node) or not self._same_target(pattern, node):
             return False
         found[pattern] = node
         before = dict(found)
