@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import warnings
 from typing import Any
@@ -274,3 +275,13 @@ def test_conversion_by_swapping(torch, tell):
         tell(layer.weight is kept, kept.device.type)
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
+
+
+@same_story
+def test_the_older_name_of_the_base_of_transposed_convolutions_warns(torch, tell):
+    conv = torch.nn.modules.conv
+    tell(issubclass(conv._ConvTransposeMixin, conv._ConvTransposeNd))
+    with warnings.catch_warnings(record=True) as said, contextlib.suppress(TypeError, AttributeError):
+        warnings.simplefilter("always")
+        conv._ConvTransposeMixin(2, 2)
+    tell([(each.category.__name__, str(each.message)) for each in said])

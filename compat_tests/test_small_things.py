@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import importlib
@@ -39,9 +40,9 @@ def double(x: Any) -> Any:
     return x * 2
 
 
-def test_compile_returns_what_it_is_given() -> None:
-    torch, layer = torchlite, torchlite.nn.Linear(2, 2)
-    assert torch.compile(layer) is layer and torch.compile(double, mode="max-autotune") is double
+def test_compile_gives_functions_back() -> None:
+    torch = torchlite
+    assert torch.compile(double, mode="max-autotune") is double
     assert torch.compile()(double) is double and torch.compile(fullgraph=True, dynamic=True)(double) is double
     assert torch.compiler.disable(double) is double and torch.compiler.disable(recursive=False)(double) is double
     assert torch.compiler.allow_in_graph(double) is double and torch.compiler.assume_constant_result(double) is double
@@ -52,7 +53,30 @@ def test_compile_returns_what_it_is_given() -> None:
 
 @same_story
 def test_compile_takes_a_mode_or_options(torch, tell):
+    tell(tried(torch.compile, double, mode="fastest"), tried(torch.compile, 3, backend="eager"))
     torch.compile(double, mode="default", options={"a": 1})
+
+
+@same_story
+def test_a_compiled_module_stands_for_its_own(torch, tell):
+    inner = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
+    inner.kind = "plain"
+    made = torch.compile(inner, backend="eager")
+    tell(str(made), list(made.state_dict()), [name for name, _ in made.named_parameters()], len(made))
+    tell(made._orig_mod is inner, made.kind, type(made).__name__, isinstance(made, torch.nn.Sequential))
+    tell(torch.compile(disable=True)(inner) is inner, torch.compile(backend="eager")(inner)._orig_mod is inner)
+    tell(made.eval() is made, inner.training, made.train().training, inner.training)
+    made.kind, made.new = "other", 1
+    del made.new
+    tell(inner.kind, hasattr(inner, "new"), "kind" in dir(made), "_orig_mod" in dir(made))
+    tell(tried(getattr, made, "none"), tried(made.load_state_dict, inner.state_dict()))
+    copied = copy.deepcopy(made)
+    tell(copied._orig_mod is inner, copied.kind, pickle.loads(pickle.dumps(made)).kind)
+    tell(tried(bool, torch.compile(inner[0], backend="eager")))
+    hooks = [each.register_forward_hook(lambda m, *_: tell(type(m).__name__)) for each in (inner, made)]
+    tell(made.eval()(torch.ones(3, 2)).shape)
+    for hook in hooks:
+        hook.remove()
 
 
 @same_story

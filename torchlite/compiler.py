@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any, TypeVar
+
+from .nn.modules.module import Module
 
 __all__ = [
     "compile", "assume_constant_result", "reset", "allow_in_graph", "substitute_in_graph", "list_backends", "disable",
@@ -19,8 +21,70 @@ _T = TypeVar("_T")
 _default_backend: Any = "inductor"
 
 
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
 def _unchanged(fn: _T) -> _T:
     return fn
+
+
+class OptimizedModule(Module):
+    """What `compile` gives for a module: it runs `_orig_mod`, and whatever it is asked or told is that one's."""
+
+    def __init__(self, mod: Module, dynamo_ctx: Callable[..., Any]) -> None:
+        super().__init__()
+        self.__dict__["dynamo_ctx"] = dynamo_ctx
+        super().__setattr__("_orig_mod", mod)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod(*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        self._orig_mod.training = value
+
+    def _is_own(self, name: str) -> bool:
+        """Whether an attribute is every module's, and so this one's too."""
+        return name == "_orig_mod" or name in self.__dict__ or hasattr(type(self), name)
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self.__dict__.get("_modules", {}).get("_orig_mod")
+        if inner is None or name == "_orig_mod":
+            return super().__getattr__(name)
+        return getattr(inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_own(name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._is_own(name):
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        if not isinstance(self._orig_mod, Sized):
+            raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+        return len(self._orig_mod)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+def _compiled(model: Any) -> Any:
+    """A function as it is, and a module inside what stands for a compiled one."""
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if isinstance(model, Module) and not isinstance(model, OptimizedModule):
+        return OptimizedModule(model, _unchanged)
+    return model
 
 
 def compile(
@@ -29,10 +93,13 @@ def compile(
     name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
     isolate_recompiles: bool = False, shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
-    """`model` itself, a function or module; without one, a decorator that leaves what it decorates as it is."""
+    """A function itself, or a module as an `OptimizedModule`; without either, a decorator that does so."""
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    return _unchanged if model is None else model
+    if mode not in (None, *_MODES) and backend in (None, "inductor"):
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    given = _unchanged if disable else _compiled
+    return given if model is None else given(model)
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeVar
 
 from ..core.machine import Tensor
-from ..nn.modules.module import Module
 from ..operations.making.host_data import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,13 +17,6 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
 
 
 # ---- the compiler's own module
-
-
-class OptimizedModule(Module):
-    """What PyTorch's compiler makes of a module; nothing is one here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("torchlite compiles no modules")
 
 
 class TransformGetItemToIndex(AbstractContextManager[None]):

@@ -30,14 +30,14 @@ FACES = {
     "_dynamo": Face(
         "What speaks to PyTorch's compiler: it is heard by nobody.",
         "compiler: allow_in_graph assume_constant_result disallow_in_graph=allow_in_graph is_compiling"
-        " is_dynamo_supported=is_compiling reset;"
-        "faces.graphs: OptimizedModule disable graph_break mark_dynamic mark_static mark_static_address"
+        " is_dynamo_supported=is_compiling reset OptimizedModule;"
+        "faces.graphs: disable graph_break mark_dynamic mark_static mark_static_address"
         " maybe_mark_dynamic=mark_dynamic",
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
     "_dynamo.test_case": Face("", absent="TestCase run_tests"),
     "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
-    "_dynamo.eval_frame": Face("", "faces.graphs: OptimizedModule"),
+    "_dynamo.eval_frame": Face("", "compiler: OptimizedModule"),
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
     ),

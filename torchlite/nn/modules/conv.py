@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar
 from typing import Any, ClassVar
@@ -197,6 +198,15 @@ class _ConvTransposeNd(_ConvNd):
                 f"input of {sizes})"
             )
         return [size - low for size, low in zip(output_size, least)]
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """An older name of the base."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        message = "`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         conv = getattr(F, f"conv_transpose{self.dims}d")
