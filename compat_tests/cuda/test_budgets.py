@@ -63,13 +63,37 @@ BUDGETS = {
         lambda x, w, b: F.batch_norm(x, None, None, w, b, True), lambda: (randn(2, 4, 5, 5), randn(4), randn(4)), 1, 2
     ),
     "cross_entropy": Budget(F.cross_entropy, lambda: (randn(8, 16), classes(8)), 2, 4),
-    "mse_loss": Budget(F.mse_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 4, 8),
+    "group_norm": Budget(
+        lambda x, w, b: F.group_norm(x, 2, w, b), lambda: (randn(2, 4, 5, 5), randn(4), randn(4)), 1, 3
+    ),
+    "rms_norm": Budget(lambda x, w: F.rms_norm(x, (16,), w), lambda: (randn(8, 16), randn(16)), 1, 3),
+    "batch_norm of running statistics": Budget(
+        lambda x, w, b: F.batch_norm(x, b.detach(), w.detach(), w, b), lambda: (randn(2, 4, 5, 5), randn(4), randn(4)),
+        1, 2,
+    ),
+    "mse_loss": Budget(F.mse_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2),
+    "smooth_l1_loss": Budget(F.smooth_l1_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2),
+    "bce_with_logits": Budget(
+        F.binary_cross_entropy_with_logits, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2
+    ),
+    "max": Budget(lambda x: x.max(), lambda: (randn(8, 16),), 1, 7),
+    "norm": Budget(lambda x: x.norm(), lambda: (randn(8, 16),), 1, 2),
+    "norm along a dimension": Budget(lambda x: x.norm(dim=1), lambda: (randn(8, 16),), 1, 2),
+    "var": Budget(lambda x: x.var(0), lambda: (randn(8, 16),), 1, 3),
+    "std": Budget(lambda x: x.std(), lambda: (randn(8, 16),), 1, 3),
+    "logsumexp": Budget(lambda x: x.logsumexp(1), lambda: (randn(8, 16),), 1, 2),
     "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 2, 5),
     "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 3),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
+    ),
+    "avg_pool2d": Budget(lambda x: F.avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
+    "adaptive_avg_pool2d": Budget(lambda x: F.adaptive_avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
+    "adaptive_max_pool2d": Budget(lambda x: F.adaptive_max_pool2d(x, 3), lambda: (randn(2, 3, 8, 8),), 1, 5),
+    "interpolate": Budget(
+        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), lambda: (randn(2, 3, 8, 8),), 2, 4
     ),
     "max_pool2d": Budget(lambda x: F.max_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "conv2d": Budget(
@@ -99,7 +123,11 @@ BUDGETS = {
 
 # What halves take where it is more: some sums are made in float32 beside them.
 IN_HALVES: dict[str, dict[str, int]] = {
-    "mse_loss": {"forward": 5, "both": 11}, "embedding": {"both": 4}, "index": {"both": 8},
+    "embedding": {"both": 4}, "index": {"both": 8}, "max": {"both": 16}, "norm": {"both": 7},
+    "norm along a dimension": {"both": 7}, "var": {"both": 5}, "std": {"both": 15}, "logsumexp": {"both": 4},
+    # here the targets are of float32
+    **{name: {"forward": 2, "both": 5} for name in ("mse_loss", "smooth_l1_loss", "bce_with_logits")},
+    "adaptive_max_pool2d": {"both": 8}, "interpolate": {"forward": 4, "both": 8},
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import torchlite as torch
 
+F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
 HALVES = [torch.float16, torch.bfloat16]
 ENDS = [0.0, -0.0, 1.0, -1.0, 2.5, -7.25, INF, -INF, NAN, 3e4, -3e4]
@@ -140,3 +141,24 @@ def test_elementwise_halves_are_rounded_once():
             torch.testing.assert_close(made, wanted, rtol=torch.finfo(dtype).eps, atol=0)
         for f in (torch.sum, torch.mean):
             torch.testing.assert_close(f(x.cuda()).cpu(), f(wide).to(dtype), rtol=torch.finfo(dtype).eps, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.elu(x, 0.7), lambda x: F.softplus(x, 0.7, 1.3), lambda x: F.softshrink(x, 0.3),
+        lambda x: F.huber_loss(x.t(), x.t() * 0.37, delta=0.7, reduction="none"), lambda x: torch.lerp(x, x + 1, 0.3),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_numbers_in_fused_formulas_are_as_precise_as_their_operands(f, dtype):
+    x = torch.randn(4, 5, dtype=dtype, generator=torch.Generator().manual_seed(3))
+
+    def with_gradient(x):
+        x = x.detach().requires_grad_()
+        made = f(x)
+        made.sum().backward()
+        return torch.cat([made.detach().reshape(-1), x.grad.reshape(-1)])
+
+    near = 1e-6 if dtype is torch.float32 else 1e-13
+    alike(with_gradient, x, rtol=near, atol=near)

@@ -18,8 +18,21 @@ from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import HALVES, KERNELS, Fused, asserts, either, follow, instead_of, over_lists, products, xp
-from .cupy_kernels.sums import sum_of_halves
+from .cupy_kernels import (
+    HALVES,
+    KERNELS,
+    REDUCED,
+    Fused,
+    asserts,
+    either,
+    follow,
+    instead_of,
+    of_pairs,
+    over_lists,
+    products,
+    xp,
+)
+from .cupy_kernels.reductions import sum_of_halves
 from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
@@ -60,15 +73,17 @@ class CuPyBackend(Backend):
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         general, own = super().kernel(op), KERNELS.get(op.name)
+        if op.by_pair is not None:
+            own = of_pairs(op.by_pair)
         widens = op.elementwise and op.halves != "own"
         if widens or (op.elementwise and not op.on_backend and not isinstance(op.kernel, str)):
             fused = Fused(op.name, general, widens)
             named = isinstance(op.kernel, str)
             general = instead_of(general, fused, len(op.operands), op.halves == "wide") if named else fused
-        return general if own is None else either(own, general)
+        return general if own is None else either(own, general, op.name in REDUCED)
 
     def takes_halves(self, op: Op) -> bool:
-        return op.name in HALVES or (op.elementwise and op.halves != "own")
+        return op.name in HALVES or op.name in REDUCED or (op.elementwise and op.halves != "own")
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> cupy.ndarray:
         return cupy.empty(shape, _held(dtype))

@@ -7,7 +7,7 @@ gc.disable()  # what is declared stays: to look for garbage among it only takes 
 try:
     from . import linalg
     from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
-    from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent
+    from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent, rms_norm
     from .making import (
         copy,
         dlpack,

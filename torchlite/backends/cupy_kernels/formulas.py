@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -37,12 +38,21 @@ class Symbol:
     def __setitem__(self, index: Any, value: Any) -> None:
         self.lines.append(f"{self.name} = {_term(value)};")
 
+    def __neg__(self) -> Symbol:
+        return self.made(f"-{self.name}")
+
+    def __pow__(self, exponent: Any) -> Symbol:
+        return self.made(f"pow({self.name}, {_term(exponent)})" if exponent != 2 else f"{self.name} * {self.name}")
+
     def __bool__(self) -> bool:
         raise TypeError("a formula that runs as one kernel decides nothing by its operands' values")
 
 
 def _term(value: Any) -> str:
-    return value.name if isinstance(value, Symbol) else f"T({float(value)!r})"
+    if isinstance(value, Symbol):
+        return value.name
+    number = float(value)
+    return f"T({number!r})" if math.isfinite(number) else f"T({'-' if number < 0 else ''}INFINITY)"
 
 
 def _operator(sign: str, type_: str = "T") -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -64,7 +74,7 @@ def _operator(sign: str, type_: str = "T") -> tuple[Callable[..., Any], Callable
 for _sign, _name in {"+": "add", "-": "sub", "*": "mul", "/": "truediv"}.items():
     for _prefix, _form in zip(("", "r", "i"), _operator(_sign)):
         setattr(Symbol, f"__{_prefix}{_name}__", _form)
-for _sign, _name in {"<": "lt", ">": "gt"}.items():
+for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq"}.items():
     setattr(Symbol, f"__{_name}__", _operator(_sign, "bool")[0])
 
 
@@ -75,6 +85,9 @@ def _function(template: str) -> Callable[..., Symbol]:
 
 NAMESPACE = SimpleNamespace(
     sqrt=_function("sqrt({0})"),
+    exp=_function("exp({0})"),
+    log=_function("log({0})"),
+    log1p=_function("log1p({0})"),
     absolute=_function("fabs({0})"),
     sign=_function("{0} > 0 ? T(1) : {0} < 0 ? T(-1) : {0}"),
     maximum=_function("{0} != {0} || {0} > {1} ? {0} : {1}"),

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from cupy._core import create_ufunc
 
-from . import formulas, places, products
+from . import formulas, maps, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 _NONE = np.dtype(bool)  # of numbers
@@ -146,6 +146,7 @@ xp = Namespace(
     index_add=places.index_add,
     scatter=places.scatter,
     scatter_add=places.scatter_add,
+    map_all=maps.map_all,
     norm_of_all=formulas.norm_of_all,
     scale_all=formulas.scale_all,
     dot=products.dot,

@@ -11,6 +11,7 @@ from cupy._core import create_ufunc
 
 from .raw import STORED, TYPES
 
+_A_NUMBER = -1  # the dimensions that numbers have while CuPy follows a function
 _MOST = 16  # kernels of one op: integers and words that it takes may differ from call to call
 _HALVES = STORED.keys() - TYPES
 _BITS = np.dtype(np.uint16)  # of a bfloat16, which CuPy does not follow
@@ -70,7 +71,7 @@ class Fused:
                 known.append(operand)
                 continue
             known.append(Fused)
-            given.append(operand)
+            given.append(np.float64(operand) if operand.__class__ is float else operand)
         else:
             made = self._made(tuple(known), given)
             return _as_halves(made, half.dtype) if half is not None and half.dtype.kind == "V" else made
@@ -94,10 +95,11 @@ class Fused:
 
         def call(*given: Any) -> Any:
             left = iter(given)
-            values = []
-            for k in known:
-                value = next(left) if k is Fused or k.__class__ is _Stored else k
-                values.append(_widened(value) if k.__class__ is _Stored else value)
+            values = [next(left) if k is Fused or k.__class__ is _Stored else k for k in known]
+            values = [_widened(v) if k.__class__ is _Stored else v for v, k in zip(values, known)]
+            arrays = [v for v, k in zip(values, known) if k is Fused or k.__class__ is _Stored]
+            dtype = next((v.dtype for v in arrays if getattr(v, "ndim", _A_NUMBER) >= 0), None)
+            values = [_number(v, dtype) if k is Fused else v for v, k in zip(values, known)]
             made = self.general(*values)
             return made if half is None else _each(_narrowed, made, half.dtype)
 
@@ -123,6 +125,13 @@ def instead_of(ufunc: Callable[..., Any], fused: Fused, operands: int, wide: boo
         return ufunc(*given)
 
     return kernel
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    """A number as one of the arrays' type; of others alone, CuPy makes some of half precision. Arrays stay."""
+    if value.__class__ is np.float64:
+        return float(value)
+    return value.astype(dtype) if value.ndim == _A_NUMBER else value
 
 
 def _each(function: Callable[..., Any], made: Any, *more: Any) -> Any:

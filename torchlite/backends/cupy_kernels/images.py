@@ -149,13 +149,74 @@ __global__ void max_pool_backward(const S* g, const N* taps, S* y, long long tot
     }
     y[at] = sum;
 }
+
+// What the sum of a window is divided by: a number that is given, or how many pixels it has, `padded` ones included.
+__device__ long long shares(const Windows& w, const int* window, long long given, int padded) {
+    long long n = 1;
+    for (int d = 0; d < 3 && !given; d++) {
+        int start = window[d] * w.stride[d] - w.padding[d], stop = min(start + w.window[d], w.size[d] + w.padding[d]);
+        n *= padded ? stop - start : min(stop, w.size[d]) - max(start, 0);
+    }
+    return given ? given : n;
+}
+
+template <typename S, typename T = SUM(S)>
+__global__ void avg_pool(const S* x, S* y, long long total, long long divisor, int padded, const Windows w) {
+    INDEX(at)
+    long long plane = at;
+    int window[3], tap[3];
+    split(plane, w.count, window);
+    x += plane * product(w.size);
+    T sum = 0;
+    EACH_TAP(tap) {
+        const long long place = reached(w, window, tap);
+        if (place >= 0) sum += x[place];
+    }
+    y[at] = sum / T(shares(w, window, divisor, padded));
+}
+
+template <typename S, typename T = SUM(S)>
+__global__ void avg_pool_backward(const S* g, S* y, long long total, long long divisor, int padded, const Windows w) {
+    INDEX(at)
+    long long plane = at;
+    int pixel[3], tap[3], window[3];
+    split(plane, w.size, pixel);
+    g += plane * product(w.count);
+    T sum = 0;
+    EACH_TAP(tap) {
+        const long long place = reaching(w, pixel, tap, window);
+        if (place >= 0) sum += g[place] / T(shares(w, window, divisor, padded));
+    }
+    y[at] = sum;
+}
+
+// The largest value of windows that share an image out as evenly as can be, and where it lies.
+template <typename S>
+__global__ void adaptive_max_pool(const S* x, S* y, long long* places, long long total, const Windows w) {
+    INDEX(at)
+    long long plane = at, found = -1;
+    int window[3], start[3], stop[3], p[3];
+    split(plane, w.count, window);
+    x += plane * product(w.size);
+    for (int d = 0; d < 3; d++) {
+        start[d] = (long long)window[d] * w.size[d] / w.count[d];
+        stop[d] = ((long long)(window[d] + 1) * w.size[d] + w.count[d] - 1) / w.count[d];
+    }
+    for (p[0] = start[0]; p[0] < stop[0]; p[0]++) for (p[1] = start[1]; p[1] < stop[1]; p[1]++)
+        for (p[2] = start[2]; p[2] < stop[2]; p[2]++) {
+            const long long place = ((long long)p[0] * w.size[1] + p[1]) * w.size[2] + p[2];
+            if (found < 0 || x[place] > x[found] || x[place] != x[place]) found = place;
+        }
+    y[at] = x[found];
+    places[at] = found;
+}
 """
 _FEW, _MANY = ", unsigned char", ", int"  # what taps are numbered in
 _kernels = Templates(
     _SOURCE,
     (
-        ("columns", ""), ("pixels", ""), ("max_pool", _FEW), ("max_pool", _MANY), ("max_pool_backward", _FEW),
-        ("max_pool_backward", _MANY),
+        ("columns", ""), ("pixels", ""), ("avg_pool", ""), ("avg_pool_backward", ""), ("adaptive_max_pool", ""),
+        ("max_pool", _FEW), ("max_pool", _MANY), ("max_pool_backward", _FEW), ("max_pool_backward", _MANY),
     ),
 )  # fmt: skip
 _THREADS = 256
@@ -336,8 +397,65 @@ def _max_pool_backward(g: Any, x: Any, taps: Any, *options: Any) -> Any:
     return made
 
 
+def _avg_pool(
+    x: Any, window: Ints, stride: Ints, padding: Ints, ceil_mode: bool, padded: bool, divisor: int | None
+) -> Any:  # fmt: skip
+    if not rows_of_one_type(x):
+        return NotImplemented
+    windows, shape = _pool(x, window, stride, padding, (1,) * len(window), ceil_mode)
+    made = cupy.empty(shape, x.dtype)
+    _launch("avg_pool", x.dtype, made.size, x, made, made.size, divisor or 0, np.int32(padded), windows)
+    return made
+
+
+def _avg_pool_backward(
+    g: Any, x: Any, window: Ints, stride: Ints, padding: Ints, ceil_mode: bool, padded: bool, divisor: int | None
+) -> Any:  # fmt: skip
+    if not rows_of_one_type(x) or g.dtype != x.dtype:
+        return NotImplemented
+    windows, _ = _pool(x, window, stride, padding, (1,) * len(window), ceil_mode)
+    made, g = cupy.empty_like(x), cupy.ascontiguousarray(g)
+    _launch("avg_pool_backward", x.dtype, x.size, g, made, x.size, divisor or 0, np.int32(padded), windows)
+    return made
+
+
+def _even(x: Any, count: Ints) -> tuple[Ints, Ints] | None:
+    """The windows that an image is shared out in, and the steps between them, if all are of one size."""
+    size = x.shape[x.ndim - len(count) :]
+    fits = all([n and not length % n for length, n in zip(size, count)])
+    return (tuple([length // n for length, n in zip(size, count)]),) * 2 if fits else None
+
+
+def _adaptive_avg_pool(x: Any, count: Ints) -> Any:
+    even = _even(x, count)
+    return NotImplemented if even is None else _avg_pool(x, *even, (0,) * len(count), False, True, None)
+
+
+def _adaptive_avg_pool_backward(n: int) -> Any:
+    def backward(g: Any, x: Any) -> Any:
+        even = _even(x, g.shape[g.ndim - n :])
+        return NotImplemented if even is None else _avg_pool_backward(g, x, *even, (0,) * n, False, True, None)
+
+    return backward
+
+
+def _adaptive_max_pool(x: Any, count: Ints) -> Any:
+    if not rows_of_one_type(x):
+        return NotImplemented
+    n = x.ndim - len(count)
+    shape = (*x.shape[:n], *count)
+    made, places = cupy.empty(shape, x.dtype), cupy.empty(shape, np.int64)
+    _launch("adaptive_max_pool", x.dtype, made.size, x, made, places, made.size, _windows(x.shape[n:], count))
+    return made, places
+
+
 KERNELS: dict[str, Any] = {"convolution": _convolution, "convolution_backward": _convolution_backward}
 for _d in (2, 3):
+    KERNELS[f"avg_pool{_d}d"] = _avg_pool
+    KERNELS[f"avg_pool{_d}d_backward"] = _avg_pool_backward
+    KERNELS[f"_adaptive_avg_pool{_d}d"] = _adaptive_avg_pool
+    KERNELS[f"_adaptive_avg_pool{_d}d_backward"] = _adaptive_avg_pool_backward(_d)
+    KERNELS[f"adaptive_max_pool{_d}d"] = _adaptive_max_pool
     KERNELS[f"max_pool{_d}d"] = _max_pool
     KERNELS[f"max_pool{_d}d_with_indices"] = _max_pool_with_indices
     KERNELS[f"_max_pool{_d}d_backward"] = _max_pool_backward

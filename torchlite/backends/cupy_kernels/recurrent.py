@@ -13,7 +13,7 @@ import cupy
 
 from .products import product
 from .raw import STORED, SUMS
-from .sums import total
+from .reductions import total
 
 _PREAMBLE = SUMS + "template <typename T> __device__ T torchlite_sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }"
 # What a gate got from the input and from the state, with its biases. A thread does one element of the state; numbers

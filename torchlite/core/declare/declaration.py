@@ -134,6 +134,9 @@ class Declaration(metaclass=_Declared):
     # by the operands' names the formulas of it that the native build takes as data (formulas.py).
     on_arrays: Callable[[Any], Callable[..., Any]] | None = None
     formulas: Mapping[str, Callable[..., Any]] | bool = False  # True: the derivatives themselves
+    # Of a loss or its gradient, for backends that make kernels of formulas: from the kernel's arguments the formula for
+    # one element, its operands, how it is reduced, and what the gradient is multiplied by.
+    by_pair: Callable[..., tuple[Callable[..., Any], Sequence[Any], int | None, Sequence[Any]]] | None = None
     fits_one: bool = False  # whether the `operand_forms` of nodes speak of one operand
     named: bool = True  # whether several results whose names are said come by these
     node_class: type[OpNode]

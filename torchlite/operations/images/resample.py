@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.native import in_c
-from ...core.values import Array, Backend, Namespace
+from ...core.values import Array, Backend, Namespace, or_own
 from ...kernels.summing import widened
 from ..making.windows import like
 
@@ -86,6 +86,7 @@ def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ..
     return made
 
 
+@or_own
 def _map_all(xp: Namespace, x: Any, steps: list[Any]) -> Any:
     """What maps make of an array, one after the other; each is told by its axis, its taps and its table."""
     for step in steps:

@@ -331,31 +331,6 @@ def layer_norm(
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
 
 
-# ---- by the root of the mean square
-
-
-def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: Any) -> None:
-    check_layer(input, normalized_shape, weight, None, "*")
-    if input.dtype.category < dt.FLOAT or input.dtype is dt.complex32:
-        raise not_implemented_for("rms_norm", input.dtype)
-
-
-@published(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False
-)
-def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
-    """The input over the root of its mean square along the last dimensions, times a weight."""
-    check_rms(input, normalized_shape, weight, eps)
-    x = input.to(dt.float32) if input.dtype in dt.HALVES else input
-    if eps is None:
-        eps = dt.finfo(x.dtype.to_real()).eps
-    dims = tuple(range(x.dim() - len(normalized_shape), x.dim()))
-    made = x * (x**2).mean(dims, True).add_(eps).rsqrt()
-    if weight is not None:
-        made = made * weight
-    return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()
-
-
 describe(
     native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.",
 )

@@ -68,6 +68,14 @@ class _Formulas:
         rest = list(values)
         return rest.pop(self.at), rest
 
+    def parts(self, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        return self.value, given, reduction, ()
+
+    def back_parts(self, g: Array, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        return self.slope, given, None, (g, float(_share(reduction, *given)))
+
     def kernel(self, xp: Namespace, *values: Any) -> Any:
         reduction, given = self.split(values)
         return _reduced_array(xp, self.value(xp, *given), reduction)
@@ -144,11 +152,11 @@ def pairwise(
     back = Elementwise(
         f"{of.name}_backward(Tensor grad_output, {rest}", of.back_kernel, bends | of.unweighted, node=back_node,
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
-        arranged=contiguous if in_rows else None, **shared,
+        arranged=contiguous if in_rows else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
-        on_arrays=by_kernel(back), **shared | more,
+        on_arrays=by_kernel(back), by_pair=of.parts, **shared | more,
     )  # fmt: skip
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
-from ...core.values import Array, Namespace, dt, wrap_dim, wrap_dims
+from ...core.values import Array, Backend, Namespace, dt, wrap_dim, wrap_dims
 from ..formulas import onto
 from ..vocabulary import no_complex
+from .in_one_kernel import in_one_kernel
 from .scans import positions, running
 
 # ---- gradients
@@ -38,6 +39,22 @@ def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
     chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
     return chosen * (g / chosen.sum())
+
+
+def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
+    return (self == result) | ((self != self) & (result != result))
+
+
+def _parts(xp: Namespace, g: Array, chosen: Array, count: Array) -> Any:
+    return xp.where(chosen, g / count, 0 * g)
+
+
+def _parts_of_all(
+    follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array
+) -> Any:  # fmt: skip
+    """`_share_all` on a device."""
+    chosen = follow(_chosen, backend.xp, self, result)
+    return follow(_parts, backend.xp, g, chosen, backend.sum(chosen, axes, True).astype(g.dtype))
 
 
 # ---- kernels
@@ -121,6 +138,7 @@ def _declare_extreme(name: str) -> None:
             check_form=lambda self: _check_any(name, self.array.shape),
             node=f"{name.capitalize()}Backward1",
             batch=lambda self: extreme.apply(self, (), False),
+            on_arrays=in_one_kernel(_parts_of_all),
         ),
         Composite(f"{name}.other(Tensor self, Tensor other)", lambda self, other: getattr(self, binary)(other)),
         Reduction(
@@ -161,14 +179,10 @@ def _declare_extreme(name: str) -> None:
 
     publish(
         Reduction(
-            f"{where}(Tensor self, int? dim=None, bool keepdim=False)",
-            find,
-            result=dt.int64,
-            check_form=check,
-            asks=False,
-            exact_out=True,
+            f"{where}(Tensor self, int? dim=None, bool keepdim=False)", find, result=dt.int64, check_form=check,
+            asks=False, exact_out=True,
         )
-    )
+    )  # fmt: skip
 
 
 _declare_extreme("max")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.state import local
-from ...core.values import Array, Namespace, dt, errors
+from ...core.values import Array, Backend, Namespace, dt, errors
 from ...kernels.summing import add_reduce
 from ..shapes.joining import cat
+from .in_one_kernel import in_one_kernel
 
 # ---- sums
 
@@ -115,6 +117,10 @@ def _mean_vjp(g: Tensor, self_shape: tuple[int, ...], result_numel: int) -> Tens
     return g.expand(self_shape) / (math.prod(self_shape) // max(result_numel, 1))
 
 
+def _mean_gradient(follow: Any, backend: Backend, g: Array, shape: tuple[int, ...], axes: Any) -> Any:
+    return follow(operator.truediv, backend.xp.broadcast_to(g, shape), math.prod(shape) / g.size)
+
+
 mean_all = Reduction(
     f"mean({WHOLE})",
     _mean,
@@ -130,7 +136,7 @@ mean_all = Reduction(
 )
 mean_dim: Reduction = Reduction(
     f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
-    linear=True, shows="dim keepdim self_sym_numel self_sym_sizes",
+    linear=True, on_arrays=in_one_kernel(_mean_gradient), shows="dim keepdim self_sym_numel self_sym_sizes",
 )  # fmt: skip
 publish_total(mean_all, mean_dim)
 
@@ -218,11 +224,20 @@ def _logsumexp(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return total + (top if keepdim else top.reshape(total.shape))
 
 
+def _share(xp: Namespace, g: Array, self: Array, result: Array) -> Any:
+    return g * xp.exp(self - result)
+
+
+def _shares(follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array) -> Any:
+    return follow(_share, backend.xp, g, self, result)
+
+
 logsumexp = Reduction(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False)",
     _logsumexp,
     lambda g, self, result: g * conj((self - result).exp()),
     integers="float",
+    on_arrays=in_one_kernel(_shares),
 )
 publish(logsumexp)
 

@@ -23,6 +23,7 @@ from ...kernels.summing import add_reduce
 from ..formulas import tensors
 from ..pointwise.selection import where
 from ..vocabulary import requirement
+from .in_one_kernel import in_one_kernel
 from .summing import carried
 
 # ---- variance
@@ -109,6 +110,35 @@ def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: floa
     return _var_vjp(of_var, self, dim, correction, keepdim, result.numel())
 
 
+def _spread(xp: Namespace, g: Array, self: Array, total: Array, count: float, factor: float) -> Any:
+    return g * factor * (self - total / count)
+
+
+def _spread_of_root(
+    xp: Namespace, g: Array, self: Array, total: Array, count: float, factor: float, result: Array
+) -> Any:  # fmt: skip
+    return xp.where(result == 0, result, g / (result * 2)) * factor * (self - total / count)
+
+
+def _var_gradient(
+    follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, correction: float | None,
+    *result: Array,
+) -> Any:  # fmt: skip
+    """The derivatives below, of a variance or its root, on a device: a sum, and one kernel."""
+    count = self.size // g.size
+    freedom = count - (1 if correction is None else correction)
+    if freedom <= 0:
+        return None
+    given = g, self, backend.sum(self, axes, True), float(count), 2 / freedom, *result
+    return follow(_spread_of_root if result else _spread, backend.xp, *given)
+
+
+def _std_gradient(
+    follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, correction: float | None, result: Array
+) -> Any:
+    return _var_gradient(follow, backend, g, shape, axes, self, correction, result)
+
+
 def _mean_vjp(g: Tensor | None, self: Tensor, dim: Any, keepdim: bool, numel: int) -> Tensor | None:
     if g is None:
         return None
@@ -144,6 +174,7 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         check_form=_check_inexact(refused_as),
         bare=True,
         on_backend=True,  # whose kernel looks at values, where there are any
+        on_arrays=None if with_mean else in_one_kernel(_std_gradient if root else _var_gradient),
     )
     whole = Composite(
         f"{name}(Tensor self, bool unbiased=True)" + results,

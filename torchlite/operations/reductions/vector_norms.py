@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import (
@@ -17,8 +18,9 @@ from ...core.declare import (
     reduced_count,
 )
 from ...core.machine import Tensor, result_type
-from ...core.values import Array, Namespace, broadcast_shapes, dt, strided, wrap_dim
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, strided, wrap_dim
 from ...kernels.summing import add_reduce, widened
+from .in_one_kernel import in_one_kernel
 
 # ---- the norm of a vector
 
@@ -127,11 +129,25 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
     return self * share.pow(ord - 2) * (g / result).masked_fill(result == 0, 0)
 
 
+_SLOPES: dict[float, Callable[..., Any]] = {
+    1: lambda xp, g, self, result: g * xp.sign(self),
+    2: lambda xp, g, self, result: g * xp.where(result == 0, result, self / result),
+}
+
+
+def _norm_gradient(
+    follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array, ord: float
+) -> Any:  # fmt: skip
+    slope = _SLOPES.get(ord)
+    return None if slope is None else follow(slope, backend.xp, g, self, result)
+
+
 # The first is that of linear algebra, which no sparse tensor has; the second is what `norm` calls for those.
 vector_norm, _norm_of_sparse = [
     Reduction(
         f"{name}(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
         array_norm, norm_vjp, result="real", check_form=_check_norm, exact_out=True, node=node,
+        on_arrays=in_one_kernel(_norm_gradient),
     )
     for name, node in (("linalg_vector_norm", "LinalgVectorNormBackward0"), ("norm", "NormBackward1"))
 ]  # fmt: skip
