@@ -360,3 +360,16 @@ def test_modules_refuse(torch: Any, tell: Any) -> None:
             make()
         except (ValueError, RuntimeError) as error:
             tell(type(error).__name__, str(error))
+
+
+@same_story
+def test_many_distances_are_those_of_few(torch, tell):
+    """Differences of one vector at a time, and all at once, give the same."""
+    x = (torch.arange(90 * 40) * 37 % 101 / 16).view(90, 40)
+    for d in (torch.float32, torch.float64):
+        for p in (0, 1, 2, 3, float("inf")):
+            made = torch.nn.functional.pdist(x.to(d), p)
+            tell(made.dtype, made.shape, made[::100].tolist())
+    few = torch.cat([torch.nn.functional.pdist(x[i : i + 2]) for i in range(89)])
+    rows = torch.triu_indices(90, 90, 1)
+    tell(torch.allclose(torch.nn.functional.pdist(x)[rows[1] - rows[0] == 1], few))

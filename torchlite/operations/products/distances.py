@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.declare import Op, publish_loss, published
 from ...core.machine import Tensor, result_type
+from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
@@ -84,6 +85,7 @@ def _check_kind(label: str) -> Any:
     return check
 
 
+_distances = in_c("linalg_vector_norm", lambda difference, axis, keepdim, p: distance(np, difference, p))
 _MANY = 2**16  # numbers that all differences are, from which on those of one vector at a time stay in the cache
 
 
@@ -92,7 +94,7 @@ def _pdist(xp: Namespace, self: Array, p: float) -> Any:
     if not size:
         return xp.zeros(n * (n - 1) // 2, self.dtype)
     if xp is np and n * n * size > _MANY:
-        rows = [distance(xp, self[i + 1 :] - self[i], p) for i in range(n - 1)]
+        rows = [_distances(self[i + 1 :] - self[i], -1, False, p) for i in range(n - 1)]
         return xp.concatenate(rows, dtype=self.dtype)
     first, second = xp.triu_indices(n, 1)
     return distance(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
