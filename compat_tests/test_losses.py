@@ -81,6 +81,26 @@ def test_ctc(torch, tell):
 
 
 @same_story
+def test_gradients_that_have_none(torch, tell):
+    """Gradients with a graph say that they depend on what they were taken of, and that nobody knows how."""
+    functional = torch.nn.functional
+    targets, lengths = torch.tensor([[1, 2], [2, 1]]), torch.tensor([2, 2])
+    odds = torch.arange(12.0, dtype=torch.float64).sin().reshape(2, 2, 3).log_softmax(2)
+    for loss, of in (
+        (lambda x: functional.multi_margin_loss(x, targets[0], p=2), odds[0]),
+        (lambda x: functional.multilabel_margin_loss(x, torch.tensor([[0, 1, -1], [1, -1, 0]])), odds[0]),
+        (lambda x: functional.ctc_loss(x, targets[:, :1], lengths, torch.tensor([1, 1])), odds),
+    ):
+        x = of.clone().requires_grad_()
+        (grad,) = torch.autograd.grad(loss(x), x, create_graph=True)
+        tell(grad, grad.grad_fn.name())
+        try:
+            torch.autograd.grad(grad.sum(), x)
+        except RuntimeError as error:
+            tell(str(error))
+
+
+@same_story
 def test_warnings(torch, tell):
     F = torch.nn.functional
     tell(F.mse_loss(torch.ones(2, 2), torch.ones(2)), F.kl_div(torch.zeros(2), torch.ones(2)))

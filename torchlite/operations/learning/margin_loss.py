@@ -6,11 +6,14 @@ import math
 from typing import Any
 
 from ...core.declare import Op, publish
-from ...core.machine import Tensor
+from ...core.machine import NOT_IMPLEMENTED, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
+from ..vocabulary import undifferentiable
 from .losses import MEAN, NONE, SUM, reduced
+
+_UNKNOWN = undifferentiable("")  # as gradients of gradients are, of which nodes tell that they are not implemented
 
 # ---- margins between the wanted class and the others
 
@@ -103,7 +106,8 @@ def _multi_margin_gradient(
 _MULTI_MARGIN = "Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1"
 multi_margin_loss_backward = Op(
     f"multi_margin_loss_backward(Tensor grad_output, {_MULTI_MARGIN.replace('=1,', ',')})", _multi_margin_backward,
-    batch=_multi_margin_gradient,
+    {"grad_output": _UNKNOWN, "self": _UNKNOWN, "target": None, "weight": None},
+    node=NOT_IMPLEMENTED, batch=_multi_margin_gradient,
 )  # fmt: skip
 multi_margin_loss_ = Op(
     f"multi_margin_loss({_MULTI_MARGIN})",
@@ -206,7 +210,9 @@ def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: int
 
 multilabel_margin_loss_backward = Op(
     "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target)",
-    _multilabel_backward, batch=_multilabel_gradient,
+    _multilabel_backward,
+    {"grad_output": _UNKNOWN, "self": _UNKNOWN, "target": None, "is_target": None},
+    node=NOT_IMPLEMENTED, batch=_multilabel_gradient,
 )  # fmt: skip
 multilabel_margin_loss_forward = Op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
