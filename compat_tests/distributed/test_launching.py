@@ -184,6 +184,21 @@ def test_output_goes_where_it_is_told(script, tmp_path):
     ]  # fmt: skip
 
 
+def test_lines_with_some_words_are_kept(script, tmp_path):
+    file = script("""
+        import os, sys
+        sys.stdout.write(f"apple {os.environ['RANK']}\\npear, {os.environ['RANK']}\\npear\\n")
+        sys.stderr.write(f"cherry\\nplum {os.environ['RANK']}\\n")
+    """)
+    meet = ("--rdzv-backend", "c10d", "--rdzv-id", "run", "--launcher", "local", "--log-dir", str(tmp_path))
+    filters = ("--duplicate-stdout-filters", "apple,pear,,", "--duplicate_stderr_filters=plum")
+    for tee, ranks in (("3", "01"), ("1:3", "1")):
+        torchrun(*meet, "--nproc-per-node", "2", "--tee", tee, *filters, file)
+        read = lambda name: (tmp_path / "run" / "attempt_0" / f"filtered_{name}.log").read_text().splitlines()
+        assert sorted(read("stdout")) == [f"[default{n}]:{word} {n}" for n in ranks for word in ("apple", "pear,")]
+        assert sorted(read("stderr")) == [f"[default{n}]:plum {n}" for n in ranks]
+
+
 ELASTIC = """
     import os, sys, torch.distributed as dist
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record

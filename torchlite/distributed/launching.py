@@ -55,6 +55,7 @@ class Plan:
     shown: set[int] | None = None  # local ranks whose output is shown; None: all
     environment: dict[str, str] = field(default_factory=dict)
     one_device_each: bool = False  # each sees its own device alone, as the first
+    filters: dict[str, list[str]] = field(default_factory=dict)  # for stdout, stderr: which of its lines to keep apart
 
 
 @dataclass
@@ -149,6 +150,7 @@ class Attempt:
         self.plan, self.folder = plan, folder
         self.threads: list[threading.Thread] = []
         self.files = contextlib.ExitStack()
+        self.kept = {name: self._opened(number, f"filtered_{name}.log") for name in plan.filters}
         self.environments = [self._environment(local, number, port) for local in range(plan.count)]
         self.processes = [self._start(local, number) for local in range(1 if plan.by_mpi else plan.count)]
 
@@ -213,18 +215,24 @@ class Attempt:
         return where[0], where[1]
 
     def _log(self, local: int, number: int, name: str) -> IO[bytes]:
-        folder = Path(self.plan.log_dir or self.folder, self.plan.run_id, f"attempt_{number}", str(local))
-        folder.mkdir(parents=True, exist_ok=True)
-        return self.files.enter_context(open(folder / f"{name}.log", "wb", buffering=0))
+        return self._opened(number, f"{local}/{name}.log")
+
+    def _opened(self, number: int, name: str) -> IO[bytes]:
+        path = Path(self.plan.log_dir or self.folder, self.plan.run_id, f"attempt_{number}", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return self.files.enter_context(open(path, "wb", buffering=0))
 
     def _copy(self, pipe: IO[bytes], shown: IO[bytes], local: int, number: int, name: str) -> None:
         log, prefix = self._log(local, number, name), f"[{self.plan.role}{local}]:".encode()
+        wanted = [part.encode() for part in self.plan.filters.get(name, ())]
 
         def copy() -> None:
             for line in pipe:
                 log.write(line)
                 shown.write(prefix + line)
                 shown.flush()
+                if any(part in line for part in wanted):
+                    self.kept[name].write(prefix + line)
 
         self.threads.append(threading.Thread(target=copy, daemon=True))
         self.threads[-1].start()

@@ -50,6 +50,9 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("--redirects", "-r", default="0", help="into log files: 1 stdout, 2 stderr, 3 both; for each: 0:1,1:2")
     option("--tee", "-t", default="0", help="into log files too, as --redirects")
     option("--local-ranks-filter", default="", help="the local ranks whose output is shown: 0,1")
+    for stream in ("stdout", "stderr"):
+        what = f"of {stream}, as --tee copies it, keep lines with any of these words in a file: a,b; ,, is a comma"
+        option(f"--duplicate-{stream}-filters", default="", help=what)
     option("--node-rank", type=int, default=0, help="which of the hosts this is")
     option("--master-addr", default="127.0.0.1", help="the host of rank 0")
     option("--master-port", type=int, default=29500, help="a free port on it")
@@ -87,6 +90,15 @@ def _by_rank(said: str, count: int) -> dict[int, int]:
     return {int(rank): int(what) for rank, _, what in (part.partition(":") for part in said.split(","))}
 
 
+def _filters(args: argparse.Namespace) -> dict[str, list[str]]:
+    """For each stream of which lines are kept, what is looked for in them."""
+    said = {"stdout": args.duplicate_stdout_filters, "stderr": args.duplicate_stderr_filters}
+    return {
+        name: [word.replace("\0", ",") for word in words.replace(",,", "\0").split(",")]
+        for name, words in said.items() if words
+    }  # fmt: skip
+
+
 def _command(args: argparse.Namespace) -> list[str]:
     program = [args.training_script, *args.training_script_args]
     if args.no_python:
@@ -117,7 +129,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         str(uuid.uuid4()) if args.standalone else args.rdzv_id, args.role, args.max_restarts, args.monitor_interval,
         args.shutdown_timeout, by_mpi, args.log_dir, _by_rank(args.redirects, count), _by_rank(args.tee, count),
         {int(rank) for rank in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None,
-        said | threads | alias, args.virtual_local_rank,
+        said | threads | alias, args.virtual_local_rank, _filters(args),
     )  # fmt: skip
 
 
