@@ -266,3 +266,18 @@ def test_schemas_may_say_that_a_tensor_is_written_to_without_a_name_for_its_memo
     out = torch.zeros(2)
     ops.first.out(torch.ones(2), out)
     tell(out)
+
+
+@same_story
+def test_a_kernel_by_default_is_for_devices_that_have_none(torch, tell):
+    lib = torch.library.Library("compat_default", "DEF")
+    for text in ("with_cpu(Tensor x) -> Tensor", "without(Tensor x) -> Tensor"):
+        lib.define(text)
+    torch.library.register_kernel("compat_default::with_cpu", "default", lambda x: x - 1, lib=lib)
+    torch.library.register_kernel("compat_default::with_cpu", "cpu", lambda x: x + 1, lib=lib)
+    torch.library.register_kernel("compat_default::without", ["default"], lambda x: -x, lib=lib)
+    tell(torch.ops.compat_default.with_cpu(torch.ones(2)), torch.ops.compat_default.without(torch.ones(2)))
+    for device in ("nowhere", ("cpu", "nowhere")):
+        with pytest.raises(RuntimeError) as refused:
+            torch.library.register_kernel("compat_default::without", device, lambda x: x, lib=lib)
+        tell(str(refused.value))

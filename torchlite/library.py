@@ -114,7 +114,8 @@ def register_kernel(
     """What computes an operator on devices of these types; None: on those that have no kernel of their own."""
     found = _found("register_kernel", op)
     names = [device_types] if isinstance(device_types, str) else device_types or [""]
-    places = [device_of(name).type if name and not name.startswith("Composite") else "" for name in names]
+    everywhere = ("",) if isinstance(op, CustomOpDef) else ("", "default")
+    places = ["" if n in everywhere or n.startswith("Composite") else device_of(n).type for n in names]
 
     def registered(func: Callable[..., Any]) -> Callable[..., Any]:
         found.kernels.update(dict.fromkeys(places, func))
