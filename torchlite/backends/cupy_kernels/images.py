@@ -413,7 +413,9 @@ def _avg_pool_backward(
 ) -> Any:  # fmt: skip
     if not rows_of_one_type(x) or g.dtype != x.dtype:
         return NotImplemented
-    windows, _ = _pool(x, window, stride, padding, (1,) * len(window), ceil_mode)
+    windows, shape = _pool(x, window, stride, padding, (1,) * len(window), ceil_mode)
+    if g.shape != shape:
+        return NotImplemented
     made, g = cupy.empty_like(x), cupy.ascontiguousarray(g)
     _launch("avg_pool_backward", x.dtype, x.size, g, made, x.size, divisor or 0, np.int32(padded), windows)
     return made
