@@ -125,3 +125,28 @@ def test_steps_that_are_counted_on_the_device_are_those_counted_on_the_host(name
             optimizer.step()
         found.append(x.detach())
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"])
+def test_steps_are_captured_in_graphs(name):
+    found = []
+    for captured in (False, True):
+        x = torch.linspace(-1, 2, 5).cuda().requires_grad_()
+        optimizer = getattr(torch.optim, name)([x], lr=0.05, capturable=True)
+
+        def step(x=x, optimizer=optimizer):
+            optimizer.zero_grad()
+            (x**3).sum().backward()
+            optimizer.step()
+
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(3 if captured else 8):
+                step()
+        if captured:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                step()
+            for _ in range(5):
+                graph.replay()
+        found.append(x.detach().cpu())
+    torch.testing.assert_close(*found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.machine import Tensor, functions
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
@@ -63,6 +65,9 @@ class ASGD(Elementwise):
         step += 1
         lr, lambd = number(group["lr"], group), group["lambd"]
         faded = lr / (1 + lambd * lr * step) ** group["alpha"]
+        if step.__class__ is not float:  # but is counted on a device, which is not asked for it
+            counts[:] = step, faded, 1 / np.maximum(step - group["t0"], 1)
+            return decay_of(group), 1 - lambd * eta, eta, mu
         counts[:] = step, float(faded), 1 / max(1, step - group["t0"])
         return decay_of(group), 1 - lambd * eta, eta, None if mu == 1 else mu
 

@@ -19,12 +19,17 @@ __all__ = ["RAdam", "radam"]
 
 def _formula(
     xp: Namespace, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
-    eps: Any, rate: Any,
+    eps: Any, rate: Any, strength: Any,
 ) -> None:  # fmt: skip
-    """Liu et al. 2020; without `eps`, the variance is not known well enough yet to divide by it."""
+    """Liu et al. 2020; without `strength`, the variance is not known well enough yet to divide by it."""
     g = decayed(p, g, decay, shrink)
     follow(g, mean, square, new1, beta2, new2)
-    p -= (mean if eps is None else mean / (xp.sqrt(square) + eps)) * rate
+    if strength is None:
+        p -= mean * rate
+    elif strength.__class__ is float:
+        p -= mean / (xp.sqrt(square) + eps) * (rate * strength)
+    else:  # on a device, where it is 0 for none
+        p -= xp.where(strength > 0, mean / (xp.sqrt(square) + eps) * strength, mean) * rate
 
 
 class RAdam(Elementwise):
@@ -58,20 +63,23 @@ class RAdam(Elementwise):
         step = counts[0] = counts[0] + 1
         beta1, beta2 = group["betas"]
         rate = number(group["lr"], group) / (1 - beta1**step)
-        strength = self._strength(step, beta2)
-        eps = None if strength is None else group["eps"]
+        strength = self._strength(step, beta2, step.__class__ is not float)
         if strength is not None:
-            rate *= strength * (1 - beta2**step) ** 0.5
-        return shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, eps, rate
+            strength = strength * (1 - beta2**step) ** 0.5
+        return shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, group["eps"], rate, strength
 
     @staticmethod
-    def _strength(step: float, beta2: float) -> float | None:
-        """By how much the variance that is known differs from what it comes to, once enough of it is known."""
+    def _strength(step: Any, beta2: float, on_device: bool = False) -> Any:
+        """By how much the variance that is known differs from what it comes to, once enough of it is known.
+
+        Of steps that are counted on a device, it is 0 before.
+        """
         most = 2 / (1 - beta2) - 1  # the length of the average in the long run
         length = most - 2 * step * beta2**step / (1 - beta2**step)
-        if length <= 5:
-            return None
-        return ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
+        squared = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        if on_device:
+            return abs(squared) ** 0.5 * (length > 5)
+        return squared**0.5 if length > 5 else None
 
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         step, (beta1, beta2) = state["step"].item(), group["betas"]
