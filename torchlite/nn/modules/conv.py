@@ -199,15 +199,6 @@ class _ConvTransposeNd(_ConvNd):
             )
         return [size - low for size, low in zip(output_size, least)]
 
-
-class _ConvTransposeMixin(_ConvTransposeNd):
-    """An older name of the base."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        message = "`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs."
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        super().__init__(*args, **kwargs)
-
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         conv = getattr(F, f"conv_transpose{self.dims}d")
         if self.padding_mode != "zeros":
@@ -216,6 +207,15 @@ class _ConvTransposeMixin(_ConvTransposeNd):
             input, output_size, self.stride, self.padding, self.kernel_size, self.dims, self.dilation
         )
         return conv(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """An older name of the base."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        message = "`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
 
 
 class ConvTranspose1d(_ConvTransposeNd, dims=1):
