@@ -247,6 +247,27 @@ def test_of_torchvisions_libraries_operators_are_there(stem: str) -> None:
     assert run.stdout.split() == ["[1,", "2]"], run.stderr
 
 
+def test_of_torchaudios_libraries_operators_are_there() -> None:
+    """Those that its modules look up while they are imported, and what they compute."""
+    program = """if True:
+        import torchlite as torch
+        for stem in ("_torchaudio", "libtorchaudio"):
+            torch.ops.load_library(f"site-packages/torchaudio/lib/{stem}.abi3.so")
+        print(torch.ops._torchaudio.cuda_version(), torch.ops._torchaudio.is_align_available())
+        padded = torch.zeros(1, 2, 6)
+        coefficients = torch.tensor([[0.25, -0.5, 1.0], [0.0, -1.0, 1.0]])
+        torch.ops.torchaudio._lfilter_core_loop(torch.ones(1, 2, 4), coefficients, padded)
+        print(padded[0].tolist())
+        made, zero = torch.zeros(1, 2), torch.zeros(1)
+        torch.ops.torchaudio._overdrive_core_loop(torch.ones(1, 2), torch.ones(1, 2), zero, torch.zeros(1), made)
+        print([round(value, 5) for value in made[0].tolist()], zero.tolist())
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.splitlines() == [
+        "None False", "[[0.0, 0.0, 1.0, 1.5, 1.5, 1.375], [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]]", "[1.25, 1.24625] [1.0]",
+    ], run.stderr  # fmt: skip
+
+
 @same_story
 def test_schemas_may_say_that_a_tensor_is_written_to_without_a_name_for_its_memory(torch, tell):
     lib = torch.library.Library("compat_written", "DEF")
