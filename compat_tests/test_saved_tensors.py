@@ -101,6 +101,19 @@ def test_what_is_kept_depends_on_what_requires_grad(torch, tell):
 
 
 @same_story
+def test_nodes_without_derivatives_lead_to_what_requires_grad_alone(torch, tell):
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    index = torch.zeros(1, dtype=torch.int64)
+    for result in (
+        torch.heaviside(x, y), torch.heaviside(y, x), torch.heaviside(x, x), torch.floor_divide(x, y),
+        torch.floor_divide(y, x.exp()), torch.scatter(y, 0, index, x, reduce="add"),
+        torch.autograd.grad(torch.nn.functional.hardsigmoid(x), x, y, create_graph=True)[0],
+    ):  # fmt: skip
+        node = result.grad_fn
+        tell(node.name(), [(None if to is None else to.name(), nr) for to, nr in node.next_functions])
+
+
+@same_story
 def test_a_mask_that_is_expanded_may_be_written_to_before_backward(torch, tell):
     x, mask = torch.ones(2, 3, requires_grad=True), torch.tensor([True, False, True])
     total = torch.masked.sum(x, mask=mask)

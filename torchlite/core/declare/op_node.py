@@ -49,6 +49,8 @@ class OpNode(Node):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that this one's gradients go to."""
         found = super().next_functions
+        if self.fails:  # what has no derivative leads to what requires grad alone
+            return tuple([one for one in found if one[0] is not None])
         return tuple([one for at, one in enumerate(found) if at not in self.unshown]) if self.unshown else found
 
     def read(self, entry: Any) -> Any:
