@@ -245,8 +245,8 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, x: Tensor) -> Tensor:
         x = self._for_each(self._checked(x))
-        weights = torch.log_softmax(self.mixture_distribution.logits, -1)
-        return (self.component_distribution.log_prob(x) + weights).logsumexp(-1)
+        of_each = self.component_distribution.log_prob(x)
+        return (of_each + torch.log_softmax(self.mixture_distribution.logits, -1)).logsumexp(-1)
 
     def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         with no_grad():

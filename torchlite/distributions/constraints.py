@@ -298,7 +298,8 @@ class _OneHot(Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
+        boolean, normalized = (value == 0) | (value == 1), value.sum(-1).eq(1)
+        return boolean.all(-1) & normalized
 
 
 class _Multinomial(Constraint):

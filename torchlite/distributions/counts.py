@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values import Size
+from ..core.values import Size, contiguous_format
 from ..operations.pointwise.activations import log_sigmoid
 from . import constraints
 from .distribution import SCALAR, ByProbsOrLogits, Distribution, ExponentialFamily
@@ -44,7 +44,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
         return -torch.binary_cross_entropy_with_logits(*broadcast_all(self.logits, value))
 
     def entropy(self) -> Tensor:
-        return cross_entropy(self.logits, self.probs)
+        return torch.binary_cross_entropy_with_logits(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _counting(self, 2, expand)
@@ -186,7 +186,8 @@ class Geometric(ByProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, probs = broadcast_all(self._checked(value), self.probs)
-        failing = probs.masked_fill((probs == 1) & (value == 0), 0)
+        failing = probs.clone(memory_format=contiguous_format)
+        failing[(failing == 1) & (value == 0)] = 0
         return value * (-failing).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:

@@ -131,8 +131,8 @@ class Dirichlet(ExponentialFamily):
         return torch._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        a = self.concentration
-        return torch.xlogy(a - 1, self._checked(value)).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+        a, value = self.concentration, self._checked(value)
+        return torch.xlogy(a - 1.0, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
     mean = property(lambda self: self.concentration / self.concentration.sum(-1, True))
 
@@ -193,7 +193,7 @@ class Beta(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(value)
-        return self._dirichlet.log_prob(torch.stack([value, 1 - value], -1))
+        return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()

@@ -174,8 +174,9 @@ def _(p: Any, q: Any) -> Tensor:
 @register_kl(Categorical, Categorical)
 def _(p: Any, q: Any) -> Tensor:
     each = p.probs * (p.logits - q.logits)
-    each = _unless((q.probs == 0).expand_as(each), each)
-    return each.masked_fill((p.probs == 0).expand_as(each), 0).sum(-1)
+    each[(q.probs == 0).expand_as(each)] = math.inf
+    each[(p.probs == 0).expand_as(each)] = 0
+    return each.sum(-1)
 
 
 _register_formulas({
@@ -202,7 +203,7 @@ for _any in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uni
 @register_kl(Normal, Normal)
 def _(p: Any, q: Any) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
-    return (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log()) / 2
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
 _register_formulas({

@@ -85,7 +85,8 @@ class Laplace(_LocationScale):
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return -(2 * self.scale).log() - self._standard(value).abs()
+        value = self._checked(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
         z = self._standard(value)
@@ -111,7 +112,8 @@ class Cauchy(_LocationScale):
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return -math.log(math.pi) - self.scale.log() - (self._standard(value) ** 2).log1p()
+        value = self._checked(value)
+        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
         return torch.atan(self._standard(value)) / math.pi + 0.5

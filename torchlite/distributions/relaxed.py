@@ -83,7 +83,7 @@ class ExpRelaxedCategorical(OnCategorical):
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
-        scores = (self.logits - (-u.log()).log()) / self.temperature
+        scores = (self.logits + -(-u.log()).log()) / self.temperature
         return scores - scores.logsumexp(-1, True)
 
     def log_prob(self, value: Tensor) -> Tensor:

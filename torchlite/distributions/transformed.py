@@ -85,7 +85,8 @@ class _Half(TransformedDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
-        return torch.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        log_prob = self.base_dist.log_prob(value) + math.log(2)
+        return torch.where(value >= 0, log_prob, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
