@@ -36,7 +36,9 @@ Tag = enum.IntEnum(
 )
 
 # Overloads whose arguments are not those of the op.
-_REARRANGED = frozenset(("_to_copy", "index_put", "max_pool2d_with_indices_backward"))
+_REARRANGED = frozenset((
+    "_to_copy", "index_put", "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "polygamma",
+))  # fmt: skip
 _packets: dict[str, OpOverloadPacket] = {}  # those that programs declared
 
 

@@ -1,7 +1,7 @@
 """What a dispatch mode sees of an operation: an overload of `torch.ops.aten`, and the arguments it is called with.
 
-Operations are declared by PyTorch's schemas, so that most tell their overload themselves. `_OVERLOADS` has those that
-do not, `_SEEN` operations that PyTorch knows by another name, `_MADE_OF` those that are several there.
+Operations are declared by PyTorch's schemas, so that most tell their overload themselves. Those that PyTorch knows by
+another name say so (`seen_as`), and so do those that are several there (`made_of`). `_OVERLOADS` has the others.
 """
 
 from __future__ import annotations
@@ -130,15 +130,9 @@ def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] |
     return lambda: functions["empty_like"](self, memory_format=preserve_format).fill_(other).sub_(self)
 
 
-def _argsort(self: Tensor, dim: int, descending: bool) -> Callable[[], Tensor]:
-    """The places, which are a result of sorting."""
-    return lambda: functions["sort"](self, dim=dim, descending=descending)[1]
-
-
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
-    "argsort": _argsort,
     "binary_cross_entropy_with_logits_backward": _logits_gradient,
     "rsub": _number_less,
     "where": _where,
@@ -160,8 +154,6 @@ def _pooled(dims: int) -> Callable[..., Any]:
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
 _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
-    "softmax.int": lambda self, dim, dtype=None: ("_softmax", (self, dim, False), {}),
-    "log_softmax.int": lambda self, dim, dtype=None: ("_log_softmax", (self, dim, False), {}),
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
         | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside("type_as") else {}),
@@ -169,19 +161,8 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
     ),
-    "_multinomial": lambda self, count, replacement, generator: (
-        "multinomial", (self, count, True) if replacement else (self, count),
-        {} if generator is None else {"generator": generator},
-    ),
     "max_pool2d_with_indices_backward": _pooled(2),
     "max_pool3d_with_indices_backward": _pooled(3),
-    "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
-    "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),
-    "convolution_backward": lambda g, input, weight, bias, *rest: (
-        "convolution_backward",
-        (g, input, weight, [0] if bias is None else list(bias), *[list(v) if type(v) is tuple else v for v in rest]),
-        {},
-    ),
 }  # fmt: skip
 
 _FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
@@ -206,14 +187,14 @@ def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[A
     options = {"dtype": d, "layout": laid, "device": where if like else where or get_default_device()}
     unpinned = {"pin_memory": False} if _formula() is None and not _inside() else {}
     kwargs = {name: value for name, value in options.items() if value is not None} | unpinned | named
-    given = tuple([list(a) if type(a) is tuple else a for a in args])
+    given = _listed(args)
     overload = _FACTORIES.get(factory.name)
     return factory.name, "default" if overload is None else overload(given), given, kwargs
 
 
 def parts_of(op: Any, values: Sequence[Any]) -> Callable[[], Any] | None:
     """What runs the operations that one is made of in PyTorch, if there are several; each is recorded."""
-    found = _MADE_OF.get(op.name)
+    found = op.made_of or _MADE_OF.get(op.name)
     return None if found is None else found(*values)
 
 
@@ -225,9 +206,10 @@ def overload_named(name: str, overload: str) -> Any:
 def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
     """A call of an operation: name and overload, arguments by position, without defaults at the end, and by name."""
     name, overload = op.signature.name, op.signature.overload or "default"
-    if op.name in _SEEN:
-        name, given, named = _SEEN[op.name](*values)
-        return name, overload if op.name == f"{name}.{overload}" else "default", given, named
+    told = op.seen_as or _SEEN.get(op.name)
+    if told is not None:
+        name, given, named = told(*values)
+        return name, overload if op.name == f"{name}.{overload}" else "default", _listed(given), named
     if op.name in _OVERLOADS:
         overload = _OVERLOADS[op.name](values)
     elif overload in _INTERNAL:
@@ -253,14 +235,25 @@ def given_to(signature: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], di
     spare = 0  # arguments at the end that are what they are by default
     told = signature.name.endswith("_backward")  # of which PyTorch tells of tensors that there are not, too
     for param, value in zip(signature.params, values, strict=False):
-        usual = not param.required and _same(value, param.default) and not (told and param.is_tensor)
+        usual = not param.required and _usual(param, value) and not (told and param.is_tensor)
         if not param.kwonly:
             args.append(value)
             spare = spare + 1 if usual else 0
         elif not usual:
             kwargs[param.name] = value
     args = args[: len(args) - spare]
-    return tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
+    return _listed(args), kwargs
+
+
+def _listed(args: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([list(a) if type(a) is tuple else a for a in args])
+
+
+def _usual(param: Any, value: Any) -> bool:
+    """Whether a value is the default, which schemas may tell of a float as an int."""
+    if param.type == "float" and type(value) is float:
+        return value == param.default
+    return _same(value, param.default)
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.machine import Tensor, functions
 from ..core.state import is_watched
+from ..core.values.layout import preserve_format
 
 
 class _Tensors:
@@ -42,6 +43,13 @@ def nought(g: Tensor) -> Any:
     return functions["scalar_tensor"](0.0, **options(g)) if is_watched() else 0.0
 
 
+def over(number: Any, divisor: Tensor) -> Any:
+    """A number divided by a tensor, which C++ fills another with."""
+    if not is_watched():
+        return number / divisor
+    return functions["empty_like"](divisor, memory_format=preserve_format).fill_(number).div_(divisor)
+
+
 def options(like: Tensor) -> dict[str, Any]:
     """What makes a tensor like another, said in full."""
     return {"dtype": like.dtype, "layout": like.layout, "device": like.device}
@@ -49,4 +57,5 @@ def options(like: Tensor) -> dict[str, Any]:
 
 def zeros(like: Tensor, shape: Any) -> Tensor:
     """Zeros of a tensor's dtype on its device."""
-    return functions["zeros"](shape, **options(like))
+    made: Tensor = functions["zeros"](shape, **options(like)) if is_watched() else like.new_zeros(shape)
+    return made

@@ -64,15 +64,16 @@ def _eigh(xp: Namespace, a: Array, uplo: str, vectors: bool) -> tuple[Any, Any]:
 
 def _eigh_vjp(grads: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor) -> Tensor:
     g_values, g_vectors = grads
-    V = eigenvectors
-    inner = V.new_zeros(V.shape)
-    if g_vectors is not None:
-        within = H(V).matmul(g_vectors)
-        _check_vectors("linalg_eigh_backward", within, g_vectors)
-        inner = (within - H(within)) / 2 / differences(eigenvalues)
+    V, Vh = eigenvectors, H(eigenvectors)
+    if g_vectors is None:
+        assert g_values is not None
+        return (V * g_values.unsqueeze(-2)).matmul(Vh)
+    within = Vh.matmul(g_vectors)
+    _check_vectors("linalg_eigh_backward", within, g_vectors)
+    inner = (within - H(within)) / 2 / differences(eigenvalues)
     if g_values is not None:
         inner = inner + g_values.to(V.dtype).diag_embed()
-    return V.matmul(inner).matmul(H(V))
+    return V.matmul(inner).matmul(Vh)
 
 
 hermitian = ByColumns(

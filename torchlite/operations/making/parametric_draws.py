@@ -108,8 +108,12 @@ def _multinomial(
 
 
 _indices = FromParameters(
-    "_multinomial(Tensor self, int num_samples, bool replacement, Generator? generator)", _multinomial
-)
+    "_multinomial(Tensor self, int num_samples, bool replacement, Generator? generator)", _multinomial,
+    seen_as=lambda self, count, replacement, generator: (
+        "multinomial", (self, count, True) if replacement else (self, count),
+        {} if generator is None else {"generator": generator},
+    ),
+)  # fmt: skip
 
 
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Generator | None) -> Tensor:

@@ -12,7 +12,7 @@ from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ...core.values.determinism import determinism
-from ..formulas import onto, tensors
+from ..formulas import onto, tensors, zeros
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..vocabulary import undifferentiable
 from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds
@@ -98,8 +98,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
         tuple(1 if d == dim else n for d, n in enumerate(input.shape)),
         tuple(1 if d == dim else n for d, n in enumerate(indices.shape)),
     )
-    spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
-    source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
+    spread = indices.expand([indices.size(d) if d == dim else n for d, n in enumerate(common)])
+    source = input.expand([size if d == dim else n for d, n in enumerate(common)])
     return source.gather(dim, spread.remainder(size))
 
 
@@ -344,7 +344,7 @@ put = Writing(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False)",
     _put,
     {
-        "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, g.new_zeros(source_shape)),
+        "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, zeros(g, source_shape)),
         "index": None,
         "source": lambda g, index, source: g.take(index).reshape(source.array.shape),
     },

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from ...core.declare import Signature, describe, function, method, publish, published, sum_to
-from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch, refuse_batch
+from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, functions, needs_dispatch, refuse_batch
+from ...core.state import is_watched
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, warn
 from ...core.values.errors import within
-from ..formulas import onto
+from ...core.values.layout import preserve_format
 from ..pointwise.selection import where
 from .writing import Picking, Writing, not_boolean
 
@@ -101,7 +102,10 @@ def _select(xp: Namespace, self: Array, mask: Any) -> Any:
 
 def _select_backward(g: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     shape = broadcast_shapes(self.array.shape, mask.array.shape)
-    return sum_to(onto(g.new_zeros(shape), "masked_scatter", mask, g), self.array.shape)
+    if is_watched():
+        empty = functions["zeros_like"](self.expand(shape), memory_format=preserve_format)
+        return sum_to(empty.masked_scatter(mask, g), self.array.shape)
+    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self.array.shape)
 
 
 def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:

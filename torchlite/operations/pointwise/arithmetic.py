@@ -18,13 +18,14 @@ from ...core.declare import (
     publish,
     published,
 )
-from ...core.machine import TensorBase, fast
+from ...core.machine import TensorBase, fast, functions
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.overrides import public
 from ...core.machine.tensor import Tensor
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ...kernels.remainders import divided
+from ..formulas import options, over
 from ..vocabulary import (
     ALL,
     COMMON,
@@ -33,7 +34,6 @@ from ..vocabulary import (
     TENSOR_FIRST,
     scaled,
     undifferentiable,
-    zero_gradient,
 )
 
 # ---- sums and products
@@ -154,13 +154,21 @@ addcmul = Elementwise(
     },
     halves="wide", dtypes=dt.NUMBERS, check_form=_fitting_value, label="addcmul_cpu_out",
 )  # fmt: skip
+
+
+def _addcdiv_of_divisor(g: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    square = tensor2 * tensor2
+    slope = conj(value * tensor1 / square)
+    return -g * slope
+
+
 addcdiv = Elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
     _addcdiv,
     {
         "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
-        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+        "tensor1": lambda g, tensor2, value: g * conj(over(value, tensor2)),
+        "tensor2": _addcdiv_of_divisor,
     },
     halves="wide", dtypes=INEXACT, check_form=_no_integer_addcdiv, label="addcdiv_cpu_out",
 )  # fmt: skip
@@ -259,10 +267,16 @@ div = Binary(
     "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: conj(self / other / other) * -g),
     result="float", halves="mixed", operators=True, of_numbers=True, fast=_divide, fast_in_place=_divide_in_place,
 )  # fmt: skip
+
+
+def _no_slope(g: Tensor) -> Tensor:
+    return functions["zeros_like"](g, **options(g))
+
+
 divide_rounded = Elementwise(
     "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
     _divide_rounded,
-    {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
+    {"self": lambda g, other: _no_slope(g), "other": lambda g, self, other: _no_slope(g)},
     dtypes=REAL, check_form=_known_rounding, node="DivBackward2", label="div_floor_cpu",
     numbers_count=True, of_numbers=True, shows="rounding_mode",
 )  # fmt: skip
@@ -407,7 +421,7 @@ def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
 ldexp = Elementwise(
     "ldexp(Tensor self, Tensor other)",
     _ldexp,
-    {"self": lambda g, other: g * conj(2**other), "other": lambda g, result: g * conj(result * math.log(2))},
+    {"self": lambda g, other: g * conj(2**other), "other": lambda g, result: g * conj(result) * math.log(2)},
     result="float", halves="wide", prepare=_with_exponent, by_form=True, check_form=_check_exponent,
     check_in_place=_check_exponent_in_place,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -148,6 +149,18 @@ def _ask_history(self: Tensor) -> None:
         resolve(self)
 
 
+def _finite_in_parts(self: Tensor) -> Callable[[], Tensor] | None:
+    """What is itself, and no infinity, is finite."""
+    if not self.is_floating_point():
+        return None
+
+    def parts() -> Tensor:
+        bounded = self.abs() != math.inf
+        return (self == self) * bounded
+
+    return parts
+
+
 def _as_of_parts(result: Tensor, values: Sequence[Any]) -> Tensor:
     """For complex numbers, `isfinite` combines the tests of both parts in place, which counts as a write."""
     if result.array.ndim > 1 and result.backend is not result.backend.home:
@@ -171,7 +184,7 @@ _OF_EIGHT_BITS = {
 for _name, _test in _TESTS.items():
     _words: dict[str, Any] = {"dtypes": COMMON | _OF_EIGHT_BITS.get(_name, set())}
     if _name == "isfinite":
-        _words |= {"direct": (), "check": _ask_history, "finish": _as_of_parts}
+        _words |= {"direct": (), "check": _ask_history, "finish": _as_of_parts, "made_of": _finite_in_parts}
     if _name in _REFUSALS:
         _words |= {"refuse": _REFUSALS[_name], "check_out": _bool_only(_name)}
     publish(Unary(_name, _test, result="bool", **_words))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
+from ...core.state import is_watched, local
 from ...core.values import Array, Namespace, dt, not_implemented_for, strided, warn_once
 from ..formulas import nought
 from ..vocabulary import INEXACT, REAL, TENSORS, no_complex, zero_gradient
@@ -155,7 +156,22 @@ def _check_eps(self: Tensor, eps: float | None) -> None:
         fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self.backend.real)
 
 
+def _logit_slope(xp: Namespace, g: Any, x: Any, eps: float | None) -> Any:
+    slope = g / (x * (1 - x))
+    if eps is None:
+        return xp.where((x < 0) | (x > 1), x.dtype.type(math.nan), slope)
+    return xp.where((x >= eps) & (x <= 1 - eps), slope, x.dtype.type(0))
+
+
+logit_backward = Elementwise(
+    "logit_backward(Tensor grad_output, Tensor self, float? eps=None)", _logit_slope, dtypes=dt.FLOATS
+)
+
+
 def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    """In one operation, unless it is to be differentiated."""
+    if not local.state.mode.grad:
+        return logit_backward.apply(g, self, eps)
     slope = g / (self * (1 - self))
     if eps is None:
         return where((self < 0) | (self > 1), math.nan, slope)
@@ -275,7 +291,8 @@ publish(logaddexp2)
 
 def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
-    square, sine = angle * self, angle.sin()
+    square = angle * self
+    sine = (self * math.pi if is_watched() else angle).sin()
     slope = g * conj((angle * angle.cos() - sine) / square)
     zero = nought(g)
     return where(square == 0.0, zero, slope)

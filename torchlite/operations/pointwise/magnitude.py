@@ -10,7 +10,9 @@ from ...core.machine import TensorBase
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.out_dtypes import check_found
 from ...core.machine.tensor import Tensor
+from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt
+from ..formulas import zeros
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, TENSOR_FIRST, TENSORS, no_complex, undifferentiable, zero_gradient
 from .selection import where
@@ -71,7 +73,10 @@ publish(sign, inplace=True)
 
 copysign = Binary(
     "copysign", "copysign",
-    (lambda g, self, result: g * (result / self).masked_fill_(self == 0, 0), zero_gradient),
+    (
+        lambda g, self, result: g * (result / self).masked_fill_(self == 0, 0),
+        lambda g: zeros(g, g.shape) if is_watched() else zero_gradient(g),
+    ),
     schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
 publish(copysign, inplace=True)

@@ -26,6 +26,7 @@ from ...core.machine import (
     result_type,
 )
 from ...core.values import Array, Backend, Namespace, dt
+from ..formulas import nought
 from ..vocabulary import zero_gradient
 from .arithmetic import _POLE, _reciprocal
 from .selection import where
@@ -92,7 +93,8 @@ def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:
 
 
 def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
-    return where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
+    slope, zero = g * conj(exponent * self ** (exponent - 1)), nought(g)
+    return where(exponent == 0.0, zero, slope)
 
 
 def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
@@ -102,10 +104,9 @@ def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
 
 def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """Where the base is 0, the power is constant 0 on the right half-plane."""
-    constant = (self == 0) & (
-        (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
-    )
-    return g * where(constant, 0, conj(result * self.log()))
+    towards = (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
+    constant, slope = (self == 0).logical_and(towards), conj(result * self.log())
+    return g * where(constant, nought(g), slope)
 
 
 def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:

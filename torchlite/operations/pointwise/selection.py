@@ -351,26 +351,25 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
     )
 
 
-def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
+def _extreme(name: str, loses: Callable[[Any, Any], Any], wins: Callable[[Any, Any], Any]) -> Binary:
     """As `_winner`, but equal operands share the gradient and both get that of nan."""
 
-    def share(g: Tensor, one: Tensor, other: Tensor) -> Tensor:
-        """The gradient of `one`."""
+    def share(g: Tensor, self: Tensor, other: Tensor, lost: Callable[[Any, Any], Any]) -> Tensor:
         half = g / 2
-        return where(one == other, half, g).masked_fill_(loses(one, other), 0)
+        return where(self == other, half, g).masked_fill_(lost(self, other), 0)
 
     return Binary(
         name,
         name,
-        (lambda g, self, other: share(g, self, other), lambda g, self, other: share(g, other, self)),
+        (lambda g, self, other: share(g, self, other, loses), lambda g, self, other: share(g, self, other, wins)),
         schema=TENSORS,
         dtypes=ORDERED,
         **_no_complex(name),
     )
 
 
-maximum = _extreme("maximum", lambda one, other: one < other)
-minimum = _extreme("minimum", lambda one, other: one > other)
+maximum = _extreme("maximum", operator.lt, operator.gt)
+minimum = _extreme("minimum", operator.gt, operator.lt)
 fmax = _winner("fmax", "fmax", lambda self, other: (self >= other).logical_or_(other.isnan()), "maximum_cpu")
 fmin = _winner("fmin", "fmin", lambda self, other: (self <= other).logical_or_(other.isnan()), "minimum_cpu")
 for _op in (maximum, minimum, fmax, fmin):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Binary, Elementwise, Unary, contiguous, describe, publish, publish_python
+from ...core.declare import Binary, Elementwise, Unary, aten, contiguous, describe, publish, publish_python
 from ...core.machine import Tensor, functions
 from ...core.values import dt, not_implemented_for
 from ..vocabulary import TENSORS, undifferentiable
@@ -65,7 +65,7 @@ _function(
 )  # fmt: skip
 _function(
     "special_ndtr", kernels.ndtr, lambda g, self: (self * self * -0.5).exp() / math.sqrt(2 * math.pi) * g,
-    in_torch=False, label="erf_vml_cpu",
+    in_torch=False, label="erf_vml_cpu", made_of=lambda self: lambda: ((self * 0.5**0.5).erf() + 1) * 0.5,
 )  # fmt: skip
 _function(
     "special_ndtri", kernels.ndtri, lambda g, result: g * math.sqrt(2 * math.pi) * (result * result / 2).exp(),
@@ -73,7 +73,7 @@ _function(
 )  # fmt: skip
 _function(
     "special_log_ndtr", kernels.log_ndtr,
-    lambda g, self, result: g * (-(result + self**2 / 2)).exp() / math.sqrt(2 * math.pi),
+    lambda g, self, result: g * ((-(result + self**2 / 2)).exp() / math.sqrt(2 * math.pi)),
     in_torch=False, dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
 _function("special_entr", kernels.entr, lambda g, self: g * -(self.log() + 1), in_torch=False, label="entr_cpu")
@@ -97,9 +97,10 @@ polygamma: Elementwise = Elementwise(
     lambda xp, x, n: kernels.polygamma(xp, n, x),
     {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},
     check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="polygamma",
+    seen_as=lambda self, n: ("polygamma", (n, self), {}),
 )  # fmt: skip
 publish(polygamma, function=False, inplace=True)
-special["polygamma"] = publish_python(
+aten["polygamma"] = special["polygamma"] = publish_python(
     "polygamma(int n, Tensor self)", lambda n, self: polygamma.apply(self, n), method=False
 )
 
@@ -160,11 +161,16 @@ xlogy: Binary = _pair(
     in_torch=True, halves="own",
     number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
+def _xlog1py_of_other(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    divisor = other + 1
+    return g * self / divisor
+
+
 xlog1py: Binary = _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
     (
         lambda g, self, other: xlog1py.apply(g, other).masked_fill(_no_slope(self, other, -1.0), 0.0),
-        lambda g, self, other: g * self / (other + 1),
+        _xlog1py_of_other,
     ),
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",
     number_nodes={"self": "SpecialXlog1PyBackward1", "other": "SpecialXlog1PyBackward2"},
@@ -192,9 +198,10 @@ def _check_wide(name: str, d: dt.dtype) -> None:
 
 def _i1_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     _check_wide("i1_backward", self.dtype)
-    small = self.abs() <= _EPS[self.dtype]
-    x = where(small, _EPS[self.dtype], self)
-    return g * where(small, 0.5, x.i0() - result / x)
+    far = self.abs() > _EPS[self.dtype]
+    x = where(far, self, _EPS[self.dtype])
+    over = result * x.reciprocal()
+    return g * where(far, x.i0() - over, 0.5)
 
 
 def _i1e_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -75,10 +75,15 @@ def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> Non
         raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
+def _nansum_vjp(g: Tensor, self: Tensor) -> Tensor:
+    known = self.isnan().logical_not()
+    return g.expand(self.shape) * known
+
+
 nansum = Reduction(
     f"nansum({OPTIONAL_DIMS})",
     _nansum,
-    lambda g, self: g * self.isnan().logical_not(),
+    _nansum_vjp,
     integers="int64",
     check_form=_check_nansum,
 )
@@ -149,7 +154,7 @@ def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.legacy}"
         )
     plain = input.detach()
-    count = plain.ne(plain).logical_not().sum(dim, keepdim)
+    count = plain.ne(plain).logical_not_().sum(dim, keepdim)
     return input.nansum(dim, keepdim, dtype=dtype) / count
 
 

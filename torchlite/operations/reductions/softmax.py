@@ -128,6 +128,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     op = Along(
         schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True,
         on_arrays=by_kernel(back, renamed={"output": "result"}),
+        seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False), {}),
     )  # fmt: skip
     publish(op)
     return op

@@ -79,7 +79,10 @@ def _ask_history(self: Tensor, *_: Any) -> None:
         resolve(self)
 
 
-argsort = Along(f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history, **_SORTING)
+argsort = Along(
+    f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history,
+    made_of=lambda self, dim, descending: lambda: sort.apply(self, dim, descending)[1], **_SORTING,
+)  # fmt: skip
 argsort_stable = Along(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
     lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),

@@ -117,8 +117,9 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
         return g * (self / result).masked_fill_(result == 0, 0)
     size = self.abs()
     if abs(ord) == math.inf:
-        chosen = (size == result).logical_or(size.isnan().logical_and(result.isnan()))
-        return self.sgn() * (g / chosen.sum(dim, True) * chosen)
+        chosen = (size == result).logical_or(size.isnan())
+        shares = g / chosen.sum(() if dim is None else dim, True) * chosen
+        return self.sgn() * shares
     share = size / result.masked_fill(result == 0, 1)  # whose powers do not overflow where the norm's could
     if ord < -2:
         return self.sgn() * share.pow(ord - 1).masked_fill(result == 0, 0) * g

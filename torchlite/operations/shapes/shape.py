@@ -96,6 +96,7 @@ reshape_alias = LaidView(
     lambda backend, array, size, stride: backend.lay(array, size, stride),
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
+    seen_as=lambda self, size, stride: ("view", (self, size), {}),
 )
 
 
@@ -456,8 +457,8 @@ def at_least_3d(t: Tensor) -> Tensor:
     if not t.array.shape:
         return reshape(t, (1, 1, 1))
     if t.dim() == 1:
-        return unsqueeze.apply(unsqueeze.apply(t, 0), 2)
-    return unsqueeze.apply(t, 2) if t.dim() == 2 else t
+        return unsqueeze.apply(unsqueeze.apply(t, 0), -1)
+    return unsqueeze.apply(t, -1) if t.dim() == 2 else t
 
 
 _at_least(1, at_least_1d)

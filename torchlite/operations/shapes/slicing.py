@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import Composite, LaidOp, LaidView, describe, publish
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
+from ..formulas import zeros
 from ..making.copy import clone
 from .as_strided import as_strided
 from .shape import Ints
@@ -83,7 +84,7 @@ select_scatter: LaidOp = LaidOp(
     "select_scatter(Tensor self, Tensor src, int dim, int index)",
     in_copy(_select),
     {
-        "self": lambda g, src_shape, dim, index: select_scatter.apply(g, g.new_zeros(src_shape), dim, index),
+        "self": lambda g, src_shape, dim, index: select_scatter.apply(g, zeros(g, src_shape), dim, index),
         "src": lambda g, dim, index: select.apply(g, dim, index),
     },
     linear=True,
@@ -131,7 +132,7 @@ slice_scatter: LaidOp = LaidOp(
     in_copy(cut_slice),
     {
         "self": lambda g, src_shape, dim, start, end, step: slice_scatter.apply(
-            g, g.new_zeros(src_shape), dim, start, end, step
+            g, zeros(g, src_shape), dim, start, end, step
         ),
         "src": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step),
     },
@@ -213,7 +214,7 @@ diagonal_scatter: LaidOp = LaidOp(
     in_copy(_diagonal),
     {
         "self": lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.apply(
-            g, g.new_zeros(src_shape), offset, dim1, dim2
+            g, zeros(g, src_shape), offset, dim1, dim2
         ),
         "src": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2),
     },

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python, published
 from ...core.machine.registry import functions, registry
 from ...core.machine.tensor import Tensor
 from ...core.values import dt, wrap_dim
-from ..images.max_pool import max_pool2d_with_indices
+from ..images.max_pool import max_pool2d_with_indices, max_pool3d_with_indices
 from ..images.padding import constant_pad_nd
 from ..images.upsample import upsample
 from ..learning.batch_norm import native_batch_norm
@@ -59,21 +59,28 @@ def _native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) ->
     return grad_output * mask * scale
 
 
-_places_back = registry["max_pool2d_with_indices_backward"]
-publish_python(
-    "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
-    "bool ceil_mode=False)",
-    max_pool2d_with_indices,
-    function=False,
-    method=False,
-)
-publish_python(
-    "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
-    "int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices)",
-    lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, indices: _places_back.apply(g, self, indices),
-    function=False,
-    method=False,
-)
+def _publish_pool(dims: int, pool: Callable[..., Any]) -> None:
+    """The largest of windows with their places, and what is led back to these."""
+    name, ints = f"max_pool{dims}d_with_indices", f"int[{dims}]"
+    back = registry[f"{name}_backward"]
+    publish_python(
+        f"{name}(Tensor self, {ints} kernel_size, {ints} stride=[], {ints} padding=0, {ints} dilation=1, "
+        "bool ceil_mode=False)",
+        pool,
+        function=False,
+        method=False,
+    )
+    publish_python(
+        f"{name}_backward(Tensor grad_output, Tensor self, {ints} kernel_size, {ints} stride, {ints} padding, "
+        f"{ints} dilation, bool ceil_mode, Tensor indices)",
+        lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, indices: back.apply(g, self, indices),
+        function=False,
+        method=False,
+    )
+
+
+_publish_pool(2, max_pool2d_with_indices)
+_publish_pool(3, max_pool3d_with_indices)
 
 # ---- batch norm, with the running statistics in view of the schema
 
