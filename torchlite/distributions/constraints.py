@@ -204,10 +204,10 @@ class _Real(Constraint):
 
 
 class _Bounded(Constraint):
-    """Numbers between bounds, which a subclass names, as it says which values they `admit`."""
+    """Numbers between bounds, which a subclass names, as it says which values they `_admit`."""
 
     bounds: tuple[str, ...]
-    admit: Callable[..., Tensor]
+    _admit: Callable[..., Tensor]
     lower_bound: Any
     upper_bound: Any
     __signature__: inspect.Signature
@@ -215,7 +215,7 @@ class _Bounded(Constraint):
     def __init_subclass__(cls, bounds: str = "", admit: Callable[..., Tensor] | None = None) -> None:
         if admit is None:  # a program's own class of such regions
             return
-        cls.bounds, cls.admit = tuple(bounds.split()), staticmethod(admit)
+        cls.bounds, cls._admit = tuple(bounds.split()), staticmethod(admit)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         cls.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in cls.bounds])
 
@@ -226,7 +226,7 @@ class _Bounded(Constraint):
         self.__dict__.update(given)
 
     def check(self, value: Tensor) -> Tensor:
-        return self.admit(value, *[getattr(self, name) for name in self.bounds])
+        return self._admit(value, *[getattr(self, name) for name in self.bounds])
 
     def _shown(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.bounds)
