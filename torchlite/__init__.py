@@ -113,7 +113,7 @@ _NAMES_LATER = {
         are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
         get_num_interop_threads get_num_threads init_num_threads is_deterministic_algorithms_warn_only_enabled
         is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
-        set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms
+        set_num_interop_threads set_num_threads set_vital set_warn_always use_deterministic_algorithms
     """,
     "streams": "Event get_device_module Stream",
     "symbolic": """
@@ -125,11 +125,27 @@ _ROOMS = (  # whose functions are shown as torch's own
     "_library.schema", "amp.autocast_mode", "amp.legacy", "autograd.anomaly_mode", "compiler", "jit", "settings",
     "streams", "symbolic",
 )  # fmt: skip
+_UNLISTED = """
+    BFloat16Storage BFloat16Tensor ComplexDoubleStorage ComplexFloatStorage HalfStorage HalfTensor Storage annotations
+    broadcast_shapes channels_last channels_last_3d compiled_with_cxx11_abi contiguous_format eig from_dlpack jagged
+    legacy_contiguous_format lstsq lu matrix_rank pca_lowrank per_channel_affine per_channel_affine_float_qparams
+    per_channel_symmetric per_tensor_affine per_tensor_symmetric preserve_format register_backend segment_reduce
+    set_default_dtype set_grad_enabled set_vital solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr strided
+    svd_lowrank symeig threshold_backward to_dlpack unique
+"""  # public names that `from torch import *` does not bring, as in PyTorch
 _OLD = frozenset(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"))
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
 
+def _listed() -> list[str]:
+    """What `from torch import *` brings: no modules."""
+    names = {*globals(), *_HOME}.difference(_UNLISTED.split())
+    return sorted([n for n in names if n[0] != "_" and not isinstance(globals().get(n), type(_sys))])
+
+
 def __getattr__(name: str) -> _Any:
+    if name == "__all__":
+        return _listed()
     if name in _LATER:
         return _importlib.import_module(f".{name}", __name__)
     if name == "torch":

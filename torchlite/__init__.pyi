@@ -136,6 +136,7 @@ from torchlite.settings import set_num_interop_threads as set_num_interop_thread
 from torchlite.settings import set_num_threads as set_num_threads
 from torchlite.core.machine.format import set_printoptions as set_printoptions
 from torchlite.random import set_rng_state as set_rng_state
+from torchlite.settings import set_vital as set_vital
 from torchlite.settings import set_warn_always as set_warn_always
 from torchlite import settings as settings
 from torchlite import signal as signal

@@ -212,6 +212,11 @@ def is_warn_always_enabled() -> bool:
     return errors.warn_always
 
 
+def set_vital(*_: Any) -> None:
+    """Nothing: vitals are counted no more, in PyTorch neither."""
+    errors.warn("'set_vital' is deprecated, please do not call")
+
+
 def set_flush_denormal(mode: bool, /) -> bool:
     """Have numbers too small for full precision taken for zero, which NumPy cannot: False says that it is not done."""
     if not isinstance(mode, bool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from multiprocessing import *
 
 from . import reductions
@@ -30,3 +31,13 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}"
         )
     reductions.strategy = new_strategy
+
+
+def _set_thread_name(name: str, /) -> None:
+    """Call this thread by a name."""
+    threading.current_thread().name = name
+
+
+def _get_thread_name() -> str:
+    """The name of this thread."""
+    return threading.current_thread().name

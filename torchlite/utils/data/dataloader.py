@@ -16,7 +16,7 @@ from ._utils.fetch import _DatasetKind
 from ._utils.worker_info import get_worker_info
 from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
-from .graph_settings import apply_shuffle_settings
+from .graph_settings import apply_sharding, apply_shuffle_settings
 from .iteration import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -28,6 +28,16 @@ _worker_init_fn_t = Callable[[int], None]
 _collate_fn_t = Callable[[list[_T]], Any]
 
 _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
+
+
+def _sharding_worker_init_fn(
+    worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int
+) -> None:
+    """Let a worker take its share of a pipe, among the workers of all processes."""
+    info: Any = get_worker_info()
+    apply_sharding(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 class _InfiniteConstantSampler(Sampler[None]):

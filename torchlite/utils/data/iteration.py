@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ...core.values import warn
@@ -21,22 +22,35 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
+        self._auto_collation = loader._auto_collation
+        self._collate_fn = loader.collate_fn
+        self._drop_last = loader.drop_last
         self._num_workers = loader.num_workers
+        self._persistent_workers = loader.persistent_workers
+        self._timeout = loader.timeout
+        self._world_size, self._rank = _get_distributed_settings()
         self._index_sampler = loader._index_sampler
         self._shared_seed = self._draw_shared_seed(loader)
         self._base_seed = drawn_seed(loader.generator)
         self._pin_memory = loader.pin_memory and _can_pin()
-        self._reset(loader)
+        self._pin_memory_device = loader.pin_memory_device
+        self._begin(loader)
 
     @staticmethod
     def _draw_shared_seed(loader: DataLoader[Any]) -> int | None:
         """For the pipes of the dataset, the same in all workers."""
         return drawn_seed(loader.generator) if isinstance(loader.dataset, IterDataPipe) else None
 
-    def _reset(self, loader: DataLoader[Any]) -> None:
+    def _begin(self, loader: DataLoader[Any]) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
-        self._said_length = loader._IterableDataset_len_called
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        """Begin a pass with the workers there are."""
+        self._begin(loader)
+        self._shared_seed = self._draw_shared_seed(loader)
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
@@ -47,27 +61,39 @@ class _BaseDataLoaderIter:
     def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
-        if self._said_length is not None and self._num_yielded > self._said_length:
-            self._warn_of_length()
+        length = self._IterableDataset_len_called
+        if length is not None and self._num_yielded > length:
+            self._warn_of_length(length)
         return pin_memory(data) if self._pin_memory else data
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)
 
     def _next_data(self) -> Any:
         raise NotImplementedError
 
-    def _warn_of_length(self) -> None:
+    def _warn_of_length(self, length: int) -> None:
         replicas = (
             "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset "
             "replica at each worker. Please see "
             "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
         )
         warn(
-            f"Length of IterableDataset {self._dataset} was reported to be {self._said_length}(when accessing "
+            f"Length of IterableDataset {self._dataset} was reported to be {length}(when accessing "
             f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
             + (replicas if self._num_workers else ""),
         )
 
     def __getstate__(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+def _get_distributed_settings() -> tuple[int, int]:
+    """How many processes work together, and which this one is."""
+    group: Any = sys.modules.get(f"{__package__.partition('.')[0]}.distributed")
+    if group is None or not group.is_available() or not group.is_initialized():
+        return 1, 0
+    return group.get_world_size(), group.get_rank()
 
 
 def _can_pin() -> bool:
@@ -85,15 +111,15 @@ def _can_pin() -> bool:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        if loader.timeout != 0:
+        if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         seed_pipes(loader.dataset, self._shared_seed)
         self._dataset_fetcher = _DatasetKind.create_fetcher(
-            loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
 
     def _next_data(self) -> Any:
-        return self._dataset_fetcher.fetch(next(self._sampler_iter))
+        return self._dataset_fetcher.fetch(self._next_index())
 
 
 for _class in (_BaseDataLoaderIter, _SingleProcessDataLoaderIter):

@@ -60,24 +60,20 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Tasks are numbered, and handed to the workers in turn; so many are under way at any time."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._timeout = loader.timeout
         self._in_order = loader.in_order
-        self._persistent_workers = loader.persistent_workers
         if loader.prefetch_factor == 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         self._ahead = loader.num_workers * loader.prefetch_factor  # type: ignore[operator]
         self._done = zeros(1, dtype=dt.uint8).share_memory_()
         self._workers: list[_Worker] = []
         super().__init__(loader)
+        self._start(loader)
+        self._reset(loader, first_iter=True)
 
-    def _reset(self, loader: DataLoader[Any]) -> None:
-        again = bool(self._workers)
-        if not again:
-            self._start(loader)
-        self._shared_seed = self._draw_shared_seed(loader)
-        if again:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        if not first_iter:
             self._resume()
-        super()._reset(loader)
         self._assigned: dict[int, _Worker] = {}  # the tasks whose results were not handed out
         self._results: dict[int, Any] = {}  # those that came too early
         self._sent = 0
@@ -88,11 +84,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start(self, loader: DataLoader[Any]) -> None:
         context = loader.multiprocessing_context or multiprocessing
         job = Job(
-            loader._dataset_kind,
-            loader.dataset,
-            loader._auto_collation,
-            loader.collate_fn,
-            loader.drop_last,
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
             self._base_seed,
             self._shared_seed,
             loader.worker_init_fn,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import threading
@@ -17,9 +18,22 @@ from ....settings import set_num_threads
 from ...exceptions import ExceptionWrapper
 from ..graph_settings import apply_sharding, seed_pipes
 from .fetch import _DatasetKind
-from .worker_info import WorkerInfo, become, get_worker_info  # noqa: F401
+from .worker_info import WorkerInfo, get_worker_info  # noqa: F401
 
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which one looks whether a worker is still there
+_worker_info: WorkerInfo | None = None  # the worker that this process is
+
+
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it is still there."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,8 @@ def work(job: Job, worker_id: int, connection: Any, done: Any, inherited: list[A
     random.seed(seed)
     manual_seed(seed)
     np.random.seed(_generate_state(job.base_seed, worker_id))
-    become(WorkerInfo(worker_id, job.num_workers, seed, job.dataset))
+    global _worker_info
+    _worker_info = WorkerInfo(worker_id, job.num_workers, seed, job.dataset)
     outbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_send, args=(outbox, connection), daemon=True).start()
     try:

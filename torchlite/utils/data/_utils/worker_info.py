@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +21,10 @@ class WorkerInfo:
     worker_method: str = "multiprocessing"
 
 
-_current: WorkerInfo | None = None
-
-
 def get_worker_info() -> WorkerInfo | None:
     """About the worker that this process is: its `id`, `num_workers`, `seed`, and its copy of the `dataset`."""
-    return _current
-
-
-def become(worker: WorkerInfo) -> None:
-    """Be this worker from now on."""
-    global _current
-    _current = worker
+    worker: Any = sys.modules.get(f"{__package__}.worker")  # whose attribute loops of other packages set
+    return None if worker is None else worker._worker_info
 
 
 bear_name(WorkerInfo, "torch.utils.data._utils.worker")

@@ -95,6 +95,39 @@ class MapDataPipe(_Pipe, Dataset[_T_co]):
     functions: ClassVar[dict[str, Any]] = {}
 
 
+class _Wrapped:
+    """A pipe that a DataLoader holds; what wants to be pickled in another way can say so here."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_Wrapped, IterDataPipe[Any]):
+    def __init__(self, datapipe: Any) -> None:
+        super().__init__(datapipe)
+        self._datapipe_iter: Iterator[Any] | None = None
+
+    def __iter__(self) -> _IterDataPipeSerializationWrapper:
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self) -> Any:
+        if self._datapipe_iter is None:
+            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_Wrapped, MapDataPipe[Any]):
+    def __getitem__(self, index: Any) -> Any:
+        return self._datapipe[index]
+
+
 class DFIterDataPipe(IterDataPipe[Any]):
     """A pipe of data frames."""
 
