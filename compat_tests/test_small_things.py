@@ -59,6 +59,7 @@ def test_compile_takes_a_mode_or_options(torch, tell):
 
 @same_story
 def test_a_compiled_module_stands_for_its_own(torch, tell):
+    warnings.simplefilter("ignore")  # PyTorch's tell of global hooks, which other tests leave there
     inner = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
     inner.kind = "plain"
     made = torch.compile(inner, backend="eager")

@@ -382,6 +382,16 @@ class Binary(Elementwise):
         super().__init__(f"{name}({schema})", kernel, rules, **more)
 
 
+_VECTOR = 32
+
+
+def _by_vectors(operands: Sequence[Any]) -> bool:
+    """Whether PyTorch's loops take operands, halves, many at a time: those that go one by one round products, too."""
+    long = [each for each in operands if each.size != 1]
+    alike = {(each.shape, each.strides) for each in long}
+    return len(alike) == 1 and long[0].size >= _VECTOR
+
+
 class Scaled(Binary):
     """A binary op one of whose operands, by default the second, may be multiplied by `alpha` first: add and sub."""
 
@@ -421,8 +431,8 @@ class Scaled(Binary):
         alpha = values[2]
         if alpha.__class__ is not int or alpha != 1:
             number = fitting_array(alpha, out_dtype or dt.of_numpy(operands[0].dtype), backend)
-            if out_dtype in dt.HALVES and not backend.takes_halves(self):  # rounded once, after both
-                wide = dt.WIDE[out_dtype].numpy
+            if out_dtype in dt.HALVES and not backend.takes_halves(self) and _by_vectors(operands):
+                wide = dt.WIDE[out_dtype].numpy  # rounded once, after both
                 number, *operands = [backend.cast(each, wide) for each in (number, *operands)]
             operands[self.scaled] = backend.xp.multiply(operands[self.scaled], number)
         return operands, out_dtype
