@@ -230,6 +230,7 @@ _STACKED = {
     "many storages": legacy(
         listed(*(storage("torch.ByteStorage", text(str(i)), text("cpu"), number(100_000), b"N") for i in range(1000)))
     ),
+    "a fanned count": legacy(_FAN[2:-2] + storage("torch.FloatStorage", text("0"), text("cpu"), b"h\0", b"N") + b"e"),
     "a negative storage": legacy(storage("torch.FloatStorage", text("0"), text("cpu"), number(-6), b"N")),
     "a view": _stacked(text("v"), number(1), number(5)),
     "a view out of it": _stacked(text("v"), number(1), number(6)),

@@ -191,6 +191,7 @@ _WORK = {
     "a state": _fanned(call("torch.device", text("cpu")) + b"h\0b"),
     "an encoding": _fanned(call("_codecs.encode", text("a"), b"h\0")),
     "a geometry": _fanned(tensor(size=b"h\0")),
+    "a count": _fanned(storage(count=b"h\0")),
     "numbers of one hash": b"}(" + b"".join(number(1 + i * ((1 << 61) - 1)) + b"N" for i in _ALIKE) + b"u",
     "complex numbers of one hash": b"}(" + b"".join(_complex(i) + b"N" for i in _ALIKE) + b"u",
     "a set of numbers of one hash": call("builtins.set", listed(*(number(1 + i * ((1 << 61) - 1)) for i in _ALIKE))),

@@ -14,6 +14,7 @@ from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import dt
 from ..utils.serialization import config
 from .locations import checked
+from .messages import shown
 from .names import Bytes, Missing, StorageType
 from .options import LoadEndianness, here
 from .source import room
@@ -34,7 +35,7 @@ def named(saved_id: Any, length: int) -> tuple[StorageType, str, str, int, Any]:
     """The parts of a persistent id: class, key, location, number of elements, and the rest."""
     kind = decoded(saved_id[0]) if isinstance(saved_id, tuple) and saved_id else saved_id
     if kind != "storage":
-        raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{kind}'")
+        raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{shown(kind)}'")
     if len(saved_id) != length:
         raise pickle.UnpicklingError(f"the id of a storage has {len(saved_id)} parts instead of {length}")
     type_, key, location, count = saved_id[1], decoded(saved_id[2]), decoded(saved_id[3]), saved_id[4]
@@ -45,7 +46,7 @@ def named(saved_id: Any, length: int) -> tuple[StorageType, str, str, int, Any]:
     if not isinstance(type_, StorageType) or not isinstance(key, str) or not isinstance(location, str):
         raise pickle.UnpicklingError("the id of a storage must say its class, key and location")
     if count.__class__ is not int or not 0 <= count * type_.dtype.itemsize <= _LONGEST:
-        raise RuntimeError(f"a storage cannot have {count} elements")
+        raise RuntimeError(f"a storage cannot have {shown(count)} elements")
     return type_, key, location, count, saved_id[5:]
 
 

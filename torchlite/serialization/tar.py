@@ -11,7 +11,7 @@ from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import dt
 from ..operations.making.pickles import located
 from .locations import checked
-from .messages import UNSAFE
+from .messages import UNSAFE, shown
 from .names import StorageType
 from .source import Source
 from .storages import filled, true_or_false
@@ -59,7 +59,7 @@ def _storages(part: Source, restore: Callable[[Any, str], Any], unpickle: Unpick
     for _ in range(unpickle(part, _no_ids)):
         key, location, type_ = unpickle(part, _no_ids)
         if not isinstance(type_, StorageType):
-            raise RuntimeError(f"{type_} is no class of storages")
+            raise RuntimeError(f"{shown(type_)} is no class of storages")
         (count,) = struct.unpack("<q", part.read(8))
         memory = filled(part, count * type_.dtype.itemsize)
         raw = UntypedStorage.over(true_or_false(memory) if type_.dtype is dt.bool_ else memory)
@@ -68,7 +68,7 @@ def _storages(part: Source, restore: Callable[[Any, str], Any], unpickle: Unpick
         whole = found[root]
         item = whole.dtype.itemsize
         if not 0 <= offset <= offset + count <= len(whole):
-            raise RuntimeError(f"the view {target} leads out of its storage")
+            raise RuntimeError(f"the view {shown(target)} leads out of its storage")
         part_of = whole.untyped()[offset * item : (offset + count) * item]
         found[target] = TypedStorage(wrap_storage=part_of, dtype=whole.dtype)
     return found

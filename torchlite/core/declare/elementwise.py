@@ -403,11 +403,6 @@ class Scaled(Binary):
         super().__init__(name, kernel, vjp, schema=schema, halves="rounded", **more)
 
     @functools.cached_property
-    def quick(self) -> Callable[..., Any]:
-        """The function of two operands."""
-        return fast.binary(self)
-
-    @functools.cached_property
     def flat(self) -> Callable[..., Any]:
         call = self.quick
         return lambda input, other, alpha: call(input, other, alpha=alpha)

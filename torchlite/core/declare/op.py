@@ -37,7 +37,7 @@ class Op(PublicForms):
     @functools.cached_property
     def flat(self) -> Callable[..., Any]:
         """`apply`, with a fast path for plain tensors where there is one (fast.py)."""
-        return self.apply if self.fast is None else self.fast(self)
+        return self.apply if self.fast is None else self.quick
 
     def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
         """What a plan calls, and on what, to run on bound arguments."""

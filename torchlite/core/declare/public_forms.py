@@ -86,9 +86,21 @@ class PublicForms(InPlace):
 
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""
-        if self.fast is not None:
-            return self.told(self.fast(self, method), method)
-        return self.general_function(method)
+        if self.fast is None:
+            return self.general_function(method)
+        return self.told(self.fast(self, True), True) if method else self.quick
+
+    @functools.cached_property
+    def quick(self) -> Callable[..., Any]:
+        """The public function of an op that has a fast path."""
+        assert self.fast is not None
+        return self.told(self.fast(self), False)
+
+    def _copied(self) -> Self:
+        """A twin to be changed, whose function is still to be made."""
+        twin = copy.copy(self)
+        vars(twin).pop("quick", None)
+        return twin
 
     def general_function(self, method: bool = False) -> Callable[..., Any]:
         """The function where there is no faster way; calls have plans where they are alike."""
@@ -125,7 +137,7 @@ class PublicForms(InPlace):
 
     def operator(self, name: str = "") -> Callable[..., Any]:
         """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
-        twin = copy.copy(self)
+        twin = self._copied()
 
         def call_or_leave(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> Any:
             if name and not isinstance(args[0], Tensor):
@@ -152,7 +164,7 @@ class PublicForms(InPlace):
 
     def operator_in_place(self) -> Callable[..., Any]:
         """The in-place method as an operator calls it."""
-        twin = copy.copy(self)
+        twin = self._copied()
         vars(twin)["call_in_place"] = left_to_other(self.call_in_place)
         return twin.inplace()
 
@@ -180,7 +192,7 @@ class PublicForms(InPlace):
         """The op under another name, by which it refuses what it cannot bind; what is bound, this one runs."""
         if name == self.signature.name:
             return self
-        twin = copy.copy(self)
+        twin = self._copied()
         in_place = self.signature.called(name + "_")
         vars(twin).update(signature=self.signature.called(name), signature_in_place=in_place)
         ways = "apply", "apply_in_place", "as_step", "comes_to", "given_out"
