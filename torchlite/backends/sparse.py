@@ -256,6 +256,8 @@ class CooBackend(Sparse):
 class CompressedBackend(Sparse):
     """That of tensors in one of the compressed layouts."""
 
+    at_once: ClassVar[dict[str, Callable[..., Any]]] = {}
+
     Array = Compressed
     level = 3
     kind = "SparseCsr"

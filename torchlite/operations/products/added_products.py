@@ -85,7 +85,7 @@ addmm = Exact(
             scaled(to_second(g, mat1, mat2_shape, mat2_stride), alpha)
         ),
     },
-    check_form=_check_addmm, check_in_place=_check_written,
+    check_form=_check_addmm, check_in_place=_check_written, factor=1,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
     shows="alpha beta mat1_sym_sizes mat2_sym_sizes",
 )

@@ -11,7 +11,7 @@ from ...backends.lazy import CONJ, flipped
 from ...core.declare import Op, conj, describe, exchanged, method, publish
 from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.machine.out_dtypes import check_out_dtype
-from ...core.state import local
+from ...core.state import Mode, State, local
 from ...core.values import Array, Namespace, dt, errors, or_own
 from ...core.values.layout import sparse_coo, strided
 from ...kernels.summing import widened
@@ -98,9 +98,19 @@ def H(t: Tensor) -> Tensor:
 
 
 class Exact(Op):
-    """Its `out=` is of the result's dtype."""
+    """A product. Its `out=` is of the result's dtype, and the first factor's backend may know it `at_once`."""
 
-    exact_out = True
+    exact_out = by_form = True
+    factor: int = 0  # which operand is the first factor
+
+    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
+        at_once = values[self.factor].backend.real.at_once.get(self.name) if mode.plain else None
+        made = None if at_once is None else at_once(*values)
+        if made is None:
+            return super().run_generally(state, mode, values)
+        if mode.grad:
+            self.record(values, (made,))
+        return made
 
 
 def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_operand: int = 0) -> Callable[..., None]:
