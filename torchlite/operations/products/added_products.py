@@ -12,8 +12,8 @@ from ...core.values import Array, Namespace, contiguous_strides, dt, errors, res
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
+from .exact import Exact, Product
 from .matmul import (
-    Exact,
     _check_bmm,
     _check_inner,
     _each_adjoint,
@@ -73,7 +73,7 @@ def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) ->
         )
 
 
-addmm = Exact(
+addmm = Product(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product,
     {

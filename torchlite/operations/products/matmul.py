@@ -11,7 +11,7 @@ from ...backends.lazy import CONJ, flipped
 from ...core.declare import Op, conj, describe, exchanged, method, publish
 from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.machine.out_dtypes import check_out_dtype
-from ...core.state import Mode, State, local
+from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, or_own
 from ...core.values.layout import sparse_coo, strided
 from ...kernels.summing import widened
@@ -19,6 +19,7 @@ from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
+from .exact import Exact, Product
 
 # ---- kernels
 
@@ -95,22 +96,6 @@ def H(t: Tensor) -> Tensor:
 
 
 # ---- matrices
-
-
-class Exact(Op):
-    """A product. Its `out=` is of the result's dtype, and the first factor's backend may know it `at_once`."""
-
-    exact_out = by_form = True
-    factor: int = 0  # which operand is the first factor
-
-    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
-        at_once = values[self.factor].backend.real.at_once.get(self.name) if mode.plain else None
-        made = None if at_once is None else at_once(*values)
-        if made is None:
-            return super().run_generally(state, mode, values)
-        if mode.grad:
-            self.record(values, (made,))
-        return made
 
 
 def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_operand: int = 0) -> Callable[..., None]:
@@ -213,7 +198,7 @@ def to_second(g: Tensor, mat1: Tensor, shape: Sequence[int], stride: Sequence[in
     return adjoint(mat1).mm(g)
 
 
-mm = Exact(
+mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {
         "self": lambda g, mat2, self_shape, self_stride: to_first(g, mat2, self_shape, self_stride),
@@ -300,7 +285,7 @@ def _check_mv_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("mv", vec.dtype, out.dtype, exact=True)
 
 
-mv = Exact(
+mv = Product(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: adjoint(self).mv(g)},
