@@ -24,7 +24,17 @@ from ...core.machine.operands import converted, fitting_array, requires_grad, re
 from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn_once
+from ...core.values import (
+    Array,
+    Backend,
+    Namespace,
+    broadcast_shapes,
+    cannot_cast,
+    dt,
+    not_implemented_for,
+    strided,
+    warn_once,
+)
 from ..formulas import nought
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
@@ -51,7 +61,7 @@ def _check_condition(condition: Tensor, *choices: Any) -> None:
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
         )
-    elif condition.dtype is not dt.bool_:
+    elif condition.dtype is not dt.bool_ and condition.backend.layout is strided:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
         )

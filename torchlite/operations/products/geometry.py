@@ -11,7 +11,8 @@ from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
-from .matmul import Exact, into_exactly, product
+from .exact import Exact
+from .matmul import into_exactly, product
 
 # ---- the cross product
 
