@@ -133,7 +133,7 @@ def test_it_comes_before_cupy():
 
 def test_without_a_device_pytorchs_error_is_raised():
     """Also where there is CuPy."""
-    script = "import torchlite as torch\ntry: torch.ones(2, device='cuda')\nexcept AssertionError as error: print(error)"
+    script = "import torchlite\ntry: torchlite.ones(2, device='cuda')\nexcept AssertionError as error: print(error)"
     env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=env)
     assert told.stdout == "Torch not compiled with CUDA enabled\n", told.stderr
