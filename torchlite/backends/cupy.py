@@ -94,7 +94,9 @@ class CuPyBackend(Backend):
         return self.cast(made, dtype) if dtype in WIDE else made
 
     def asarray(self, value: Any, dtype: np.dtype | None = None) -> cupy.ndarray:
-        return self.cast(cupy.asarray(value), dtype) if dtype in WIDE else cupy.asarray(value, dtype)
+        if dtype is None or dtype not in WIDE:
+            return cupy.asarray(value, dtype)
+        return self.cast(cupy.asarray(value), dtype)
 
     def cast(self, array: cupy.ndarray, dtype: np.dtype) -> cupy.ndarray:
         if array.dtype in WIDE:

@@ -18,7 +18,7 @@ from .base import rounded
 
 _COMPLEX, _FLOAT = np.dtype(np.complex64), np.dtype(np.float32)
 WIDE = {d.numpy: _COMPLEX if d is dt.complex32 else _FLOAT for d in dt.DTYPES if d in {*dt.EIGHT_BITS, dt.complex32}}
-_INTEGERS = {1: np.dtype(np.uint8), 4: np.dtype(np.uint32)}  # by bytes
+_INTEGERS: dict[int, np.dtype] = {1: np.dtype(np.uint8), 4: np.dtype(np.uint32)}  # by bytes
 
 
 def of_bits(dtype: np.dtype) -> np.dtype:
