@@ -104,13 +104,13 @@ _FIGURES = {
     "allocation": "allocation", "inactive_split": "inactive_split", "inactive_split_bytes": "inactive_split_bytes",
     "requested_bytes": "requested_bytes", "reserved_bytes": "reserved_bytes", "segment": "segment",
 }  # fmt: skip
-_SMALL = 1 << 20  # below, an array is said to be of the small pool, though CuPy has one pool for all
 
 
 class Ledger(cupy.cuda.memory_hook.MemoryHook):
     """Counts what arrays hold, and what is kept for them, on each device from when it is begun there."""
 
     name = "torchlite.ledger"
+    small = 1 << 20  # below, an array is said to be of the small pool, though CuPy has one pool for all
 
     def __init__(self) -> None:
         self.figures: dict[int, dict[str, Figure]] = {}  # by device, and by name and pool
@@ -153,7 +153,7 @@ class Ledger(cupy.cuda.memory_hook.MemoryHook):
         self._count_array(device_id, -1, mem_size, self.requested.pop(mem_ptr, mem_size))
 
     def _count_array(self, device: int, sign: int, size: int, requested: int) -> None:
-        pool = "small_pool" if size < _SMALL else "large_pool"
+        pool = "small_pool" if size < self.small else "large_pool"
         self.count(device, pool, allocation=sign, allocated_bytes=sign * size, requested_bytes=sign * requested)
 
     def told(self, device: int) -> dict[str, int]:
