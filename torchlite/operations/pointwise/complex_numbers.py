@@ -10,7 +10,6 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
-from ...core.values.errors import tell_of_half_complex
 from ...core.values.layout import strided
 from ..making.copy import clone
 from ..shapes.slicing import select
@@ -223,9 +222,7 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
 
 def _join(xp: Namespace, real: Any, imag: Any) -> Any:
     d = dt.of_numpy(real.dtype).to_complex()
-    if d is dt.complex32:
-        tell_of_half_complex()
-    made = xp.empty_like(xp.add(real, imag), dtype=d.numpy)
+    made = xp.empty_like(xp.add(real, imag), dtype=dt.WIDE.get(d, d).numpy)
     parts = _view_as_real(xp, made)
     parts[..., 0], parts[..., 1] = real, imag
     return made
