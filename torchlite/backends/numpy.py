@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)
+
+# NumPy's names, of functions that do not ask operands for functions of their own: kernels get nothing but arrays.
+host = ModuleType("numpy")
+host.__dict__.update({name: getattr(value, "_implementation", value) for name, value in vars(np).items()})
 
 # The C library (glibc) gives the memory of a large array back to the system as soon as it is free, and gets it again
 # page by page, which takes longer than most operations. Once it has seen so large an array go, it keeps smaller ones'.
@@ -82,7 +87,7 @@ know(**_SUMS)
 
 
 class NumPyBackend(Backend):
-    xp = np
+    xp = host
     Array = np.ndarray
     kernels: ClassVar[dict[str, Any]] = {
         "relu": relu, "sigmoid": sigmoid, "nansum": nansum, "prod": prod, "prod.dim_int": prod, **_SUMS,

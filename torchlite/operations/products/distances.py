@@ -93,7 +93,7 @@ def _pdist(xp: Namespace, self: Array, p: float) -> Any:
     n, size = self.shape
     if not size:
         return xp.zeros(n * (n - 1) // 2, self.dtype)
-    if xp is np and n * n * size > _MANY:
+    if xp.ndarray is np.ndarray and n * n * size > _MANY:
         rows = [_distances(self[i + 1 :] - self[i], -1, False, p) for i in range(n - 1)]
         return xp.concatenate(rows, dtype=self.dtype)
     first, second = xp.triu_indices(n, 1)
