@@ -218,16 +218,9 @@ def _flat(*arrays: Any) -> list[Any]:
 
 
 def _layer_norm_backward(
-    xp: Namespace,
-    g: Array,
-    input: Array,
-    shape: tuple[int, ...],
-    mean: Any,
-    rstd: Any,
-    weight: Any,
-    bias: Any,
+    xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any,
     mask: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
     if input.ndim != 2 or len(shape) != 1:

@@ -116,21 +116,11 @@ class _Formulas:
 
 
 def pairwise(
-    schema: str,
-    value: Callable[..., Any],
-    slope: Callable[..., Any],
-    bend: Callable[..., Any],
-    to_target: Callable[..., Any] | None = None,
-    cross: Callable[..., Any] | None = None,
-    *,
-    label: str,
-    back_label: str | None = None,
-    back_node: str | None = None,
-    odd: bool = False,
-    in_rows: bool = False,
-    as_self: bool = False,
-    **more: Any,
-) -> Elementwise:
+    schema: str, value: Callable[..., Any], slope: Callable[..., Any], bend: Callable[..., Any],
+    to_target: Callable[..., Any] | None = None, cross: Callable[..., Any] | None = None, *, label: str,
+    back_label: str | None = None, back_node: str | None = None, odd: bool = False, in_rows: bool = False,
+    as_self: bool = False, **more: Any,
+) -> Elementwise:  # fmt: skip
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
