@@ -202,9 +202,7 @@ def _(p: Any, q: Any) -> Tensor:
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
-_register_formulas({
-    (Pareto, Normal): lambda p, q: _unless(p.alpha <= 2, _from_normal(p, q)),
-})
+_register_formulas({(Pareto, Normal): lambda p, q: _unless(p.alpha <= 2, _from_normal(p, q))})
 
 
 # ---- q is exponential or gamma: what counts is p's entropy, its mean, and that of its logarithm

@@ -324,6 +324,4 @@ def layer_norm(
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
 
 
-describe(
-    native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.",
-)
+describe(native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.")

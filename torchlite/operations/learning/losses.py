@@ -378,9 +378,7 @@ def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduced((self - target).abs(), reduction)
 
 
-l1_loss = publish_python(
-    "l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False
-)
+l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
@@ -399,9 +397,7 @@ publish_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_ta
 @published(
     "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)", method=False
 )
-def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
-) -> Tensor:  # fmt: skip
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """How unlikely counts are whose mean, or its logarithm, is `input`."""
     less = target * (input if log_input else (input + eps).log())
     each = (input.exp() if log_input else input) - less

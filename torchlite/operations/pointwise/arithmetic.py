@@ -84,9 +84,7 @@ mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
     halves="mixed", operators=True, of_numbers=True, dtypes=ALL,
 )  # fmt: skip
-publish(
-    mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"
-)
+publish(mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul")
 
 neg = Unary(
     "neg", "negative", lambda g: -g, dtypes=dt.NUMBERS, operators=True,
