@@ -120,7 +120,7 @@ class NumPyBackend(Backend):
             except (MemoryError, ValueError):
                 raise no_room(shape, dtype.itemsize) from None
         array = self.empty(shape, dtype)
-        np.copyto(array, value, casting="unsafe")
+        host.copyto(array, value, casting="unsafe")
         return array
 
     def from_host(self, array: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ class NumPyBackend(Backend):
         return array
 
     def write(self, array: np.ndarray, value: Any) -> None:
-        np.copyto(array, value, casting="unsafe")
+        host.copyto(array, value, casting="unsafe")
 
     def pointer(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]
