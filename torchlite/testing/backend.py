@@ -163,9 +163,7 @@ def _said(error: Exception) -> str:
 # ---- the report
 
 
-def report(
-    backend: Backend, names: Sequence[str], verbose: bool = False, dtypes: Sequence[dt.dtype] = DTYPES
-) -> bool:
+def report(backend: Backend, names: Sequence[str], verbose: bool = False, dtypes: Sequence[dt.dtype] = DTYPES) -> bool:
     """Run everything, print what came of it, and say whether nothing failed."""
     print(f"{type(backend).__name__} on {backend.device}")
     checks = list(run_checks(backend))

@@ -36,10 +36,6 @@ def _check_complex(self: Tensor) -> None:
         )
 
 
-def _view_as_complex(xp: Namespace, array: Array) -> Any:
-    return array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0]
-
-
 def _check_pairs(self: Tensor) -> None:
     if self.dtype not in _PARTS:
         raise RuntimeError(
@@ -75,7 +71,7 @@ view_as_real = ViewOp(
 publish(view_as_real, method=False)
 view_as_complex: ViewOp = ViewOp(
     "view_as_complex(Tensor self)",
-    _view_as_complex,
+    lambda xp, array: array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0],
     {"self": lambda g: view_as_real.apply(g)},
     check=_check_pairs,
     reinterprets=True,

@@ -131,10 +131,6 @@ threshold_backward: Op = Op(
 publish(threshold_backward, method=False)
 
 
-def _relu_backward(g: Any, result: Any) -> Any:
-    return g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0)
-
-
 def _relu_refuses(d: dt.dtype) -> Exception | None:
     if d is dt.bool_:
         return RuntimeError("Boolean inputs not supported for relu")
@@ -150,7 +146,7 @@ def _check_relu_in_place(target: Tensor) -> None:
 relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
-    _relu_backward,
+    lambda g, result: g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0),
     dtypes=REAL,
     refuse=_relu_refuses,
     on_arrays=by_kernel(threshold_backward, renamed={"self": "result"}, threshold=0),

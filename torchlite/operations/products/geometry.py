@@ -161,6 +161,4 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     return _by_differences.apply(x1, x2, p)
 
 
-describe(
-    cross="The cross product of vectors of three elements along a dimension.",
-)
+describe(cross="The cross product of vectors of three elements along a dimension.")
