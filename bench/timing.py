@@ -3,8 +3,8 @@
 Each workload runs in many short rounds, the libraries taking turns and each going first in every other round. On one
 thread CPU time is counted, so that other processes on the machine hardly matter. Of several, those of the library
 that ran last are given time to fall asleep, so that they keep no core busy that the other's want. The times shown are
-the fastest round's. The ratio is the median of the rounds' ratios, the library's time over the other's: a slow moment of the
-machine falls on both halves of a round and cancels.
+the fastest round's. The ratio is the median of the rounds' ratios, the library's time over the other's: a slow moment
+of the machine falls on both halves of a round and cancels.
 """
 
 from __future__ import annotations
