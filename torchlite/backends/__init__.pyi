@@ -8,6 +8,7 @@ from builtins import str as _str
 from torchlite.backends.base import Backend as Backend
 from torchlite.backends import base as base
 from torchlite.backends import cupy as cupy
+from torchlite.backends import cupy_bits as cupy_bits
 from torchlite.backends import cupy_kernels as cupy_kernels
 from torchlite.backends import cupy_memory as cupy_memory
 from torchlite.backends import cupy_random as cupy_random

@@ -191,9 +191,8 @@ def plan_op(
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
     single, array_class, asarray = results.__class__ is Tensor, backend.Array, backend.asarray
-    known = _known((results,) if single else results)
-    first: tuple[Any, Any] = known[0] if known else (None, None)
-    result_type, numpy_type = first
+    known: Any = _known((results,) if single else results)
+    result_type, numpy_type = known[0] if known else (None, None)
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = filler(values, operands, len(tensors))
     after = _after(op.finish, returns, bound)
