@@ -1,9 +1,10 @@
 """How two libraries are compared: first whether they compute the same, then how long they take, side by side.
 
 Each workload runs in many short rounds, the libraries taking turns and each going first in every other round. On one
-thread CPU time is counted, so that other processes on the machine hardly matter. The times shown are the fastest
-round's. The ratio is the median of the rounds' ratios, the library's time over the other's: a slow moment of the
-machine falls on both halves of a round and cancels.
+thread CPU time is counted, so that other processes on the machine hardly matter. Of several, those of the library
+that ran last are given time to fall asleep, so that they keep no core busy that the other's want. The times shown are
+the fastest round's. The ratio is the median of the rounds' ratios, the library's time over the other's: a slow moment
+of the machine falls on both halves of a round and cancels.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+DOZE = 0.005  # seconds, after which threads that wait for more work have gone to sleep
 PRELUDE = "nn, F = torch.nn, torch.nn.functional\ntorch.manual_seed(0)\n"
 
 
@@ -112,6 +114,9 @@ def measure(
     while len(times) < 5 or (time.perf_counter() - begun < seconds and len(times) < 300):
         pair = [0.0, 0.0]
         for which in (0, 1) if len(times) % 2 else (1, 0):
+            if threads > 1:
+                time.sleep(DOZE)
+                timers[which].timeit(1)
             pair[which] = timers[which].timeit(runs[which]) / runs[which] * 1e6
         times.append((pair[0], pair[1]))
     mine, theirs = (min(column) for column in zip(*times))

@@ -39,7 +39,15 @@ torch.nn.functional.huber_loss(x, d); torch.nn.functional.binary_cross_entropy(x
 torch.nn.functional.group_norm(x, 2); torch.nn.functional.soft_margin_loss(x, d); torch.special.zeta(x, d);
 torch.masked.sum(x, mask=d > 0); torch.masked.amax(x); torch.masked.cumsum(x, 0);
 torch.masked.softmax(x, 0, mask=d > 0); torch.masked.median(x, 0); torch.masked.norm(x, 2, 0);
-torch.masked.logaddexp(x, d); torch.addmm(x, d, d); torch.addmm(x, x, d)
+torch.masked.logaddexp(x, d); torch.addmm(x, d, d); torch.addmm(x, x, d); x.aminmax(dim=0); x.max(0, keepdim=True);
+x.aminmax(); torch.linalg.vector_norm(x); torch.linalg.vector_norm(x, dim=0); x.norm(2, 0); x.norm(2, 0, True);
+x.kthvalue(1); torch.nn.functional.nll_loss(x, i); torch.nn.functional.nll_loss(x, i, reduction='none');
+torch.nn.functional.conv1d(x, d[:, :, None]);
+x.renorm(2, 0, 1);
+x.renorm_(2, 0, 1); x.cumsum_(0); x.cumprod_(0); torch.unsafe_split(x, 2); x.split_with_sizes([2, 2]);
+torch.linalg.pinv(x); torch.linalg.matrix_rank(x); torch.bernoulli(x); torch.multinomial(x, 1); torch.masked.var(x, 0);
+torch.masked.std(x, 1); torch.addr(x, d[0], d[1]); x.add_(d); x + d; d + x; torch.randint_like(x, 3);
+x.diagonal_scatter(d[0]); x.select_scatter(d[0], 0, 1); torch.dist(x, d); torch.where(x, d, d); torch.linalg.det(x)
 """
 
 

@@ -84,6 +84,4 @@ def thread_safe_generator() -> Generator | None:
     return getattr(_own, "generator", None)
 
 
-__all__ = [
-    "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "thread_safe_generator",
-]  # fmt: skip
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]

@@ -84,6 +84,30 @@ def test_peaks_of_memory():
     assert stats["allocation.all.allocated"] >= stats["allocation.all.freed"] > 0
 
 
+def test_figures_of_memory():
+    cuda.reset_peak_memory_stats()
+    cuda.reset_accumulated_memory_stats()
+    before = cuda.memory_stats()
+    small, large = torch.empty(3, device="cuda"), torch.empty(1 << 19, device="cuda")
+    del small
+    stats = cuda.memory_stats()
+    changes = {name: stats[name] - before[name] for name in stats}
+    for name, change in {
+        "allocation.all.allocated": 2, "allocation.all.current": 1, "active.small_pool.freed": 1,
+        "active_bytes.large_pool.current": 1 << 21, "requested_bytes.all.allocated": (1 << 21) + 12,
+        "allocated_bytes.all.peak": (1 << 21) + 512, "num_ooms": 0, "num_alloc_retries": 0,
+    }.items():  # fmt: skip
+        assert changes[name] == change, name
+    assert stats["reserved_bytes.all.current"] == cuda.memory_reserved()
+    del large
+    cuda.empty_cache()
+    after = cuda.memory_stats()
+    assert after["reserved_bytes.all.current"] == cuda.memory_reserved()
+    assert after["num_device_free"] > stats["num_device_free"] and list(after) == sorted(after)
+    assert len(after) == 9 * 3 * 4 + 2 * 4 + 7
+    assert cuda.memory_stats_as_nested_dict()["segment"]["all"]["freed"] == after["num_device_free"]
+
+
 def test_arrays_of_cupy_become_tensors():
     cupy = pytest.importorskip("cupy")
     array = cupy.arange(6, dtype="f4").reshape(2, 3).T

@@ -21,8 +21,6 @@ DTYPES = (dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.int64, dt.uint8, d
 LACKING: dict[str, tuple[dt.dtype, ...]] = {"_sparse_row_product": DTYPES}
 # Products of reflections, which nobody reaches in bfloat16: the functions refuse it.
 LACKING |= dict.fromkeys(("_householder", "_ormqr"), (dt.bfloat16,))
-# Complex numbers of two float16, of which CuPy has no arrays.
-LACKING |= dict.fromkeys(("complex", "view_as_complex", "view_as_complex_copy"), (dt.float16,))
 # What keeps something else for its gradient than on the CPU: other tests compare what comes out.
 _OWN = (
     "_scaled_dot_product_attention", "_scaled_dot_product_attention_backward", "_recurrent", "_recurrent_backward",

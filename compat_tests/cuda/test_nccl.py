@@ -1,5 +1,6 @@
 """Groups of NCCL, between processes with a stand-in for a device each, tell what PyTorch's of gloo tell."""
 
+import os
 import re
 from datetime import timedelta
 
@@ -7,7 +8,7 @@ import pytest
 
 import torchlite as torch
 
-from ..distributed.ranks import in_pytorch, run, start
+from ..distributed.ranks import in_pytorch, mpiexec, run, start
 from ..distributed.test_collectives import DTYPES, SHAPES, all_collectives
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -50,7 +51,7 @@ def test_collectives_and_dtypes(ranks):
 
 def both(torch, tell):
     """The CPU's tensors and the device's, in one group."""
-    dist = start(torch, backend="cpu:gloo,cuda:nccl")
+    dist = start(torch, backend=os.environ["PAIRS"])
     rank, size = dist.get_rank(), dist.get_world_size()
     here, there = torch.full((3,), rank + 1.0), torch.full((3,), rank + 1.0, device="cuda")
     works = [dist.all_reduce(tensor, async_op=True) for tensor in (there, here)]
@@ -74,9 +75,10 @@ def both(torch, tell):
         tell(replica.module.weight.grad.tolist())
 
 
-def test_a_backend_for_each_device():
-    first, second = run("torchlite", both, through="torchlite.testing.cuda_on_host")
-    named = "cpu:gloo,cuda:nccl"
+@pytest.mark.parametrize("named", ["cpu:gloo,cuda:nccl", "cpu:mpi,cuda:nccl"])
+def test_a_backend_for_each_device(named):
+    launcher = mpiexec(2) if "mpi" in named else ()
+    first, second = run("torchlite", both, 2, launcher, "torchlite.testing.cuda_on_host", PAIRS=named)
     assert first == ["[3.0, 3.0, 3.0]", "[3.0, 3.0, 3.0]", "cuda", named, "[0, 1]", "[9.0, 9.0, 9.0]", named] + 2 * [
         "[[0.5, 0.5]]"
     ]

@@ -1,5 +1,6 @@
 """The stand-in itself: CuPy's kernels of every kind give on it what NumPy gives, and what it lacks it says."""
 
+import os
 import subprocess
 import sys
 
@@ -128,3 +129,11 @@ def test_it_comes_before_cupy():
     code = "import cupy\nfrom torchlite.testing import cuda_on_host\ncuda_on_host.enable()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "before CuPy is imported" in run.stderr
+
+
+def test_without_a_device_pytorchs_error_is_raised():
+    """Also where there is CuPy."""
+    script = "import torchlite\ntry: torchlite.ones(2, device='cuda')\nexcept AssertionError as error: print(error)"
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=env)
+    assert told.stdout == "Torch not compiled with CUDA enabled\n", told.stderr

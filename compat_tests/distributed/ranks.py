@@ -41,7 +41,8 @@ def ended(
         arguments = [function.__module__, function.__qualname__, folder]
         if launcher:
             plain = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-            command = [*launcher, sys.executable, "-m", __name__, lib, *arguments]
+            modules = (through, __name__) if through else (__name__,)
+            command = [*launcher, sys.executable, *(word for each in modules for word in ("-m", each)), lib, *arguments]
             codes = [subprocess.run(command, env=plain, cwd=ROOT, timeout=LIMIT).returncode]
         else:
             numbered = [{"RANK": str(rank), "WORLD_SIZE": str(ranks), **environment} for rank in range(ranks)]

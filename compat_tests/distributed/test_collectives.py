@@ -1,5 +1,6 @@
 """Collectives, between processes of this host, told as PyTorch's with gloo tell them."""
 
+import itertools
 from functools import partial
 
 import pytest
@@ -83,20 +84,19 @@ def all_collectives(torch, dist, tell, group, shape, dtype, layout, async_op, op
 
 
 def matrix(torch, tell):
+    """Every collective with every dtype, in every group, sync and async; with float32, in every shape."""
     dist = start(torch)
     groups = [dist.group.WORLD, dist.new_group([0]), dist.new_group([1, 0] if dist.get_world_size() == 2 else [2, 0])]
-    for dtype in DTYPES:
-        for number, shape in enumerate(SHAPES if dtype == "float32" else [SHAPES[len(dtype) % 4], SHAPES[-1]]):
-            async_op = bool((number + len(dtype)) % 2)
-            all_collectives(torch, dist, tell, groups[0], shape, dtype, "rows", async_op)
-    for group in groups[1:]:
-        if group != dist.GroupMember.NON_GROUP_MEMBER:
-            for async_op in (False, True):
-                all_collectives(torch, dist, tell, group, (4, 3), "float32", "rows", async_op)
+    for group in groups:
+        if group == dist.GroupMember.NON_GROUP_MEMBER:
+            continue
+        for number, (dtype, async_op) in enumerate(itertools.product(DTYPES, (False, True))):
+            for shape in SHAPES if dtype == "float32" else [SHAPES[number % len(SHAPES)], (4, 3)]:
+                all_collectives(torch, dist, tell, group, shape, dtype, "rows", async_op)
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_collectives_dtypes_groups_and_shapes(ranks):
     same(matrix, ranks)
 

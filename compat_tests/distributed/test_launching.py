@@ -7,11 +7,12 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from .nursery import ROOT
-from .ranks import LIMIT, mpiexec
+from .ranks import LIMIT, mpiexec, port_kept
 
 LOCAL = ("--standalone", "--launcher", "local")
 
@@ -113,6 +114,32 @@ def test_all_are_started_again_when_one_fails(script, tmp_path):
     """)
     torchrun(*LOCAL, "--nproc-per-node", "2", "--max-restarts", "2", file, str(tmp_path))
     assert {f"{a}-{r}" for a in range(3) for r in range(2)} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("found", ["by numbers", "as they come"])
+def test_launchers_that_meet(script, found):
+    """Two of them stand for two hosts: ranks go on from one to the other, and when one fails, all are started again."""
+    words = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"]
+    file = script(f"""
+        import os, sys, torch, torch.distributed as dist
+        dist.init_process_group("gloo")
+        x = torch.tensor([dist.get_rank()])
+        dist.all_reduce(x)
+        if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
+            sys.exit(3)
+        dist.barrier()
+        sys.stdout.write(str([int(os.environ[word]) for word in {words}] + [x.item()]) + "\\n")
+    """)
+    with port_kept() as port:
+        how = [["--node-rank", str(n), "--master-port", str(port), "--nproc-per-node", str(n + 1)] for n in range(2)]
+        if found == "as they come":
+            how = [["--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{port}", "--nproc-per-node", "2"]] * 2
+        with ThreadPoolExecutor() as pool:
+            told = "".join(pool.map(lambda each: torchrun("--nnodes", "2", "--max-restarts", "1", *each, file), how))
+    assert sorted(re.findall(r"^\[\d.*\]$", told, re.M)) == [str(row) for row in (
+        [[0, 0, 3, 1, 0, 2, 3], [1, 0, 3, 2, 1, 2, 3], [2, 1, 3, 2, 1, 2, 3]] if found == "by numbers" else
+        [[0, 0, 4, 2, 0, 2, 6], [1, 1, 4, 2, 0, 2, 6], [2, 0, 4, 2, 1, 2, 6], [3, 1, 4, 2, 1, 2, 6]]
+    )]  # fmt: skip
 
 
 def test_who_failed_is_told_and_nobody_is_left_behind(script, tmp_path):

@@ -5,6 +5,8 @@ import importlib
 from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data, model
 
+HOOKS = "distributed.algorithms.ddp_comm_hooks.ddp_zero_hook"
+
 
 def zero(torch):
     return importlib.import_module(f"{torch.__name__}.distributed.optim").ZeroRedundancyOptimizer
@@ -56,14 +58,48 @@ def uneven(torch, dist, tell):
     tell(ddp.state_dict())
 
 
+def overlapped(torch, dist, tell):
+    """Steps while backward runs, which PyTorch refuses over gloo, come to its plain steps after the first passes."""
+    for kind, static in (("Adam", False), ("SGD", True)):
+        for name in ("hook_with_zero_step", "hook_with_zero_step_interleaved"):
+            for apart in (False, True):
+                ddp = torch.nn.parallel.DistributedDataParallel(
+                    model(torch, dist.get_rank()), bucket_cap_mb=1e-4, static_graph=static
+                )
+                ours = torch.__name__ == "torchlite"
+                how = {"overlap_with_ddp": True} if ours else {}
+                optimizer = zero(torch)(ddp.parameters(), getattr(torch.optim, kind), lr=0.1, **how)
+                if ours:
+                    hooks = importlib.import_module(f"torchlite.{HOOKS}")
+                    reduced = importlib.import_module("torchlite.distributed.algorithms.ddp_comm_hooks.default_hooks")
+                    tell(attempt(optimizer.state_dict).split(":")[0])
+                    ddp.register_comm_hook(None, getattr(hooks, name)(reduced.allreduce_hook, ddp, optimizer, apart))
+                else:
+                    tell("RuntimeError")
+                for step in range(6):
+                    optimizer.zero_grad()
+                    ddp(data(torch, dist.get_rank(), step)[0]).square().sum().backward()
+                    if not ours and step >= 2 + static:
+                        optimizer.step()
+                optimizer.consolidate_state_dict()
+                tell(ddp.state_dict(), [param.grad for param in ddp.parameters()])
+                tell(optimizer.state_dict()["state"] if dist.get_rank() == 0 else None)
+
+
 def refusals(torch, dist, tell):
     made, param = zero(torch), torch.nn.Parameter
     for params in ([], 3, [3], torch.ones(2), [param(torch.ones(2)), param(torch.ones(2).float())]):
         tell(attempt(lambda params=params: made(params, torch.optim.SGD, lr=1)))
 
 
+    early = made([{"params": [param(torch.ones(2))]}], torch.optim.SGD, lr=1, overlap_with_ddp=True)
+    for call in (early.state_dict, early.consolidate_state_dict, early.step, lambda: early.load_state_dict({}),
+                 lambda: early.add_param_group({"params": [param(torch.ones(1))]})):  # fmt: skip
+        tell(attempt(call))
+
+
 def stories(torch, tell):
-    tell_all([trained, resumed, uneven, refusals], torch, tell)
+    tell_all([trained, resumed, uneven, overlapped, refusals], torch, tell)
 
 
 def test_the_state_is_shared_out_as_pytorchs_is():

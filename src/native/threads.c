@@ -1,5 +1,6 @@
-// A pool of threads, which wait for work asleep. The thread that has work does its part, and whoever finds the pool at
-// work for another does all by itself.
+// A pool of threads. The thread that has work does its part, and whoever finds the pool at work for another does all by
+// itself. To wake a thread takes as long as many a kernel, and kernels come one after the other: so a thread that is done
+// stays awake for about as long as waking it would take, and sleeps then.
 #include "threads.h"
 
 int threads = 1;
@@ -12,8 +13,10 @@ void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
 #else
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 enum { MOST = 64, EACH = 4 };  // threads; shares for each, so that one that is late holds up the others less
+enum { LOOKS = 2000 };         // for what is waited for, before sleeping: some 50 microseconds
 
 static struct {
     pthread_mutex_t used, lock;
@@ -21,8 +24,26 @@ static struct {
     Share *share;
     void *work;
     ptrdiff_t count;
-    int shares, taken, left, workers;
+    int shares, taken, workers, asleep;
+    atomic_int calls, left;  // looked at without the lock, too
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
+
+static inline void pause_a_moment(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+// Waits a little for a number to become another. The lock is held before and after.
+static void watch(atomic_int *number, int now)
+{
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < LOOKS && atomic_load_explicit(number, memory_order_acquire) == now; i++) pause_a_moment();
+    pthread_mutex_lock(&pool.lock);
+}
 
 // Takes shares until there are none. The lock is held before and after.
 static void take_shares(void)
@@ -41,7 +62,11 @@ static void *worker(void *nothing)
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         take_shares();
-        pthread_cond_wait(&pool.begun, &pool.lock);
+        const int seen = pool.calls;
+        watch(&pool.calls, seen);
+        pool.asleep++;
+        while (pool.calls == seen) pthread_cond_wait(&pool.begun, &pool.lock);
+        pool.asleep--;
     }
     return nothing;
 }
@@ -53,7 +78,7 @@ static void forget(void)
     const pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
     pool.used = pool.lock = mutex;
     pool.begun = pool.ended = condition;
-    pool.shares = pool.taken = pool.left = pool.workers = 0;
+    pool.shares = pool.taken = pool.left = pool.workers = pool.asleep = 0;
 }
 
 // Sees to so many workers, which leave signals to the interpreter's threads.
@@ -89,9 +114,13 @@ void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
     pool.count = count;
     pool.shares = pool.left = (int)(most < wanted * EACH ? most : wanted * EACH);
     pool.taken = 0;
-    pthread_cond_broadcast(&pool.begun);
+    pool.calls++;
+    if (pool.asleep) pthread_cond_broadcast(&pool.begun);
     take_shares();
-    while (pool.left) pthread_cond_wait(&pool.ended, &pool.lock);
+    for (int left; (left = pool.left) > 0;) {
+        watch(&pool.left, left);
+        if (pool.left == left) pthread_cond_wait(&pool.ended, &pool.lock);
+    }
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.used);
 }

@@ -69,16 +69,24 @@ int has_no_history(Tensor *t)
 // The ops in the paths of views, and a slice's last stop; of `select` and `slice`, the class of their nodes and what these
 // note: arguments of the op after the tensor, by their places, and -1 for the tensor's shape. And the op that picks.
 typedef struct { PyObject *select, *slice, *basic, *end, *select_node, *select_notes, *slice_node, *slice_notes, *pick; } Steps;
-typedef struct { npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset; int ndim, from; } Geometry;
+typedef struct { npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset; int ndim, from, widened; } Geometry;
 
 static int is_whole(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
 
-// What an index takes of the array's dimension `from`, and goes on to the next. 0: not for C.
+// What an index takes of the array's dimension `from`, and goes on to the next; None puts one of size one before it. 0: not
+// for C.
 static int take(PyArrayObject *array, PyObject *item, Geometry *g)
 {
-    if (g->from >= PyArray_NDIM(array))
+    const int left = g->from < PyArray_NDIM(array);
+    const npy_intp size = left ? PyArray_DIM(array, g->from) : 1;
+    const npy_intp stride = left ? PyArray_STRIDE(array, g->from) : PyArray_ITEMSIZE(array);
+    if (item == Py_None && g->ndim < NPY_MAXDIMS - PyArray_NDIM(array)) {
+        g->dims[g->ndim] = 1;
+        g->strides[g->ndim++] = size * stride;
+        return g->widened = 1;
+    }
+    if (!left)
         return 0;
-    const npy_intp size = PyArray_DIM(array, g->from), stride = PyArray_STRIDE(array, g->from);
     if (PyLong_CheckExact(item)) {
         Py_ssize_t at = PyLong_AsSsize_t(item);
         if (at == -1 && PyErr_Occurred())
@@ -122,7 +130,9 @@ static int take_several(PyArrayObject *array, PyObject *items, Geometry *g)
     int gaps = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
-        const int rest = PyArray_NDIM(array) - (int)(count - i - 1);
+        int rest = PyArray_NDIM(array);
+        for (Py_ssize_t k = i + 1; item == Py_Ellipsis && k < count; k++)
+            rest -= PyTuple_GET_ITEM(items, k) != Py_None;
         if (item == Py_Ellipsis ? gaps++ || rest < g->from || !take_whole(array, rest, g) : !take(array, item, g))
             return 0;
     }
@@ -134,7 +144,7 @@ static PyObject *step_for(const Steps *steps, PyObject *index)
 {
     if (PyLong_CheckExact(index))
         return Py_BuildValue("O(OO)", steps->select, known.zero, index);
-    if (PyTuple_CheckExact(index))
+    if (PyTuple_CheckExact(index) || index == Py_None)
         return Py_BuildValue("O(O)", steps->basic, index);
     PySliceObject *slice = (PySliceObject *)index;
     return Py_BuildValue("O(OOOO)", steps->slice, known.zero, slice->start == Py_None ? known.zero : slice->start,
@@ -192,7 +202,7 @@ static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, P
 {
     Mode *mode;
     Tensor *t;
-    Geometry g = {.offset = 0, .ndim = 0, .from = 0};
+    Geometry g = {.offset = 0, .ndim = 0, .from = 0, .widened = 0};
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
         !PyObject_TypeCheck(args[0], &TensorParts))
         return decline(f, args, nargsf, kwnames);
@@ -207,15 +217,22 @@ static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, P
         return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
     }
     const int records = grad && !has_no_history(t);
-    if (records && (several || (t->edge != known.LEAF && !PyTuple_CheckExact(t->edge)) || slot_of(t->dtype) > FLOAT64))
+    if (records && (several || index == Py_None || (t->edge != known.LEAF && !PyTuple_CheckExact(t->edge)) ||
+                    slot_of(t->dtype) > FLOAT64))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *array = (PyArrayObject *)t->array;
     const int stepped = PySlice_Check(index) && ((PySliceObject *)index)->step != Py_None;
     if (stepped || !(several ? take_several(array, index, &g) : take(array, index, &g)) ||
         !take_whole(array, PyArray_NDIM(array), &g) || PyArray_MultiplyList(g.dims, g.ndim) == 0)
         return decline(f, args, nargsf, kwnames);
-    PyObject *step = step_for(steps, index), *edge = Py_NewRef(Py_None);
-    PyObject *made = step == NULL ? NULL : shown(array, g.ndim, g.dims, g.strides, g.offset);
+    PyObject *made = shown(array, g.ndim, g.dims, g.strides, g.offset);
+    if (made != NULL && g.widened && !(is_plain(made) && lies_well((PyArrayObject *)made))) {
+        Py_DECREF(made);  // a tensor that is guarded
+        return decline(f, args, nargsf, kwnames);
+    }
+    PyObject *step = made == NULL ? NULL : step_for(steps, index), *edge = Py_NewRef(Py_None);
+    if (step == NULL)
+        Py_CLEAR(made);
     if (made != NULL && records) {
         const int one = PyLong_CheckExact(index);
         Py_SETREF(edge, recorded_step(t, (PyArrayObject *)made, step, one ? steps->select_node : steps->slice_node,

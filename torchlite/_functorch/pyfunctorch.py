@@ -101,9 +101,7 @@ class JvpInterpreter(FuncTorchInterpreter):
         return *super().get_state(), self.prev_fwd_grad_mode()
 
 
-_KINDS = {
-    TransformType.Vmap: VmapInterpreter, TransformType.Grad: GradInterpreter, TransformType.Jvp: JvpInterpreter
-}  # fmt: skip
+_KINDS = {TransformType.Vmap: VmapInterpreter, TransformType.Grad: GradInterpreter, TransformType.Jvp: JvpInterpreter}
 
 
 def coerce_cinterpreter(cinterpreter: CInterpreter) -> FuncTorchInterpreter:

@@ -21,15 +21,11 @@ _library: list[Library] = []  # torchvision's namespace, once it was asked for
 # ---- suppression
 
 
-def _areas(boxes: Tensor) -> Tensor:
-    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-
-
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The boxes, best first, that overlap no better one that is kept by more than a threshold."""
     order = scores.argsort(descending=True, stable=True)
     boxes = dets.detach()[order]
-    areas = _areas(boxes)
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = functions["ones"](len(boxes), dtype=dt.bool_, device=dets.device)
     kept = []
     for i in range(len(boxes)):

@@ -67,9 +67,7 @@ def _quantize_per_tensor_dynamic(self: Tensor, dtype: dt.dtype, reduce_range: bo
 @published(
     "quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype)", method=False
 )
-def _quantize_per_channel(
-    self: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dt.dtype
-) -> Tensor:
+def _quantize_per_channel(self: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dt.dtype) -> Tensor:
     """Quantized with a scale and a zero point for each place along a dimension."""
     _check("quantize_per_channel", self, dtype)
     channels = self.shape[axis]
@@ -106,6 +104,4 @@ def _empty_affine_quantized(
     return quantized(integers, PerTensor(scale, zero_point), dtype)
 
 
-describe(
-    quantize_per_tensor="The tensor, or each of a list, quantized: `round(x / scale) + zero_point` in `dtype`.",
-)
+describe(quantize_per_tensor="The tensor, or each of a list, quantized: `round(x / scale) + zero_point` in `dtype`.")

@@ -127,9 +127,7 @@ def backward(
             "functorch.vjp instead or call backward() outside of functorch transforms."
         )
     if grad_variables is not None:
-        warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning
-        )
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "

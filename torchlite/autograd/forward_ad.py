@@ -39,10 +39,6 @@ _dual = ViewOp(
 _primal = ViewOp("_unpack_dual(Tensor dual)", lambda xp, t: t, {"dual": lambda g: g}, node="Identity", **_STILL)
 
 
-def _current_level() -> int:
-    return len(local.state.mode.levels) - 1
-
-
 def enter_dual_level() -> int:
     """Open a level, so that dual tensors can be made; there can be one at a time. Its number."""
     _new_level().begin()
@@ -57,7 +53,7 @@ def _new_level() -> TangentLevel:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the level: all tensors are without tangents from now on."""
-    current = _current_level()
+    current = len(local.state.mode.levels) - 1
     if level is None:
         level = current
     if level != current:

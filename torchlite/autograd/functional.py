@@ -303,9 +303,7 @@ def _at_once(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool) -> 
     for x, rows in zip(xs, found, strict=True):
         if rows is None:
             rows = F["zeros_like"](x).expand((sum(numels), *x.shape))
-        columns.append([
-            part.view(y.shape + x.shape) for part, y in zip(rows.split(numels, 0), ys, strict=True)
-        ])  # fmt: skip
+        columns.append([part.view(y.shape + x.shape) for part, y in zip(rows.split(numels, 0), ys, strict=True)])
     return tuple(zip(*columns, strict=True))
 
 

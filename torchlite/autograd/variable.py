@@ -47,9 +47,7 @@ class Variable(_LegacyVariableBase, metaclass=_VariableMeta):
         if not isinstance(data, (TensorBase, NoneType)):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if volatile:
-            warn(
-                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-            )
+            warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         if operator.index(requires_grad) not in range(256):
             beyond = "greater than maximum" if requires_grad > 0 else "less than minimum"
             raise OverflowError(f"unsigned byte integer is {beyond}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -61,9 +61,12 @@ class Backend:
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor
     values = True  # arrays have values; False for those that are forms alone
+    held_as_bits: Container[np.dtype] = ()  # types that only this backend's own methods and kernels know
     # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
     over_lists: ClassVar[Callable[..., None] | None] = None
     follow: ClassVar[Callable[..., Any] | None] = None  # runs a formula of arrays as one kernel
+    # By op name: from operands to their product without history, or to None where their form is to be looked at.
+    at_once: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def __init__(self, device_: device) -> None:
         self.device = device_

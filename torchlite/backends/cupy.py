@@ -12,12 +12,15 @@ import numpy as np
 from cupy import _core
 from cupy._core import _routines_linalg
 
-from ..core.values import arrays, dt
+from ..core.declare import ViewOp
+from ..core.values import arrays
 from ..core.values.device import device, no_cuda
+from ..core.values.errors import tell_of_half_complex
 from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
+from .cupy_bits import WIDE, as_bits, as_type, in_wide, narrowed, of_bits, widened
 from .cupy_kernels import (
     HALVES,
     KERNELS,
@@ -42,16 +45,8 @@ if TYPE_CHECKING:
 _FLAT = np.dtype(np.uint8)
 _PINNED = 1  # cudaMemoryTypeHost
 _HERE = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write", "over_lists", "follow")
-
-
-_ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith(("float8", "complex32"))])
-
-
-def _held(dtype: np.dtype) -> np.dtype:
-    """The dtype, if CuPy has arrays of it."""
-    if dtype in _ABSENT:
-        raise NotImplementedError(f"torchlite has no tensors of {dtype.name} on CUDA: CuPy has no arrays of it")
-    return dtype
+# Ops that show or copy memory of whatever type, or leave types to the backend.
+_AS_THEY_LIE = frozenset(("clone", "_to_copy", "_unsafe_view", "view.dtype", "view_copy.dtype", "view_as_real_copy"))
 
 
 def _outermost_first(array: Any) -> list[int]:
@@ -69,6 +64,7 @@ def _in_its_order(move: Callable[..., Any], array: Any) -> Any:
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
+    held_as_bits = WIDE
     over_lists, follow = staticmethod(over_lists), staticmethod(follow)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
@@ -80,27 +76,52 @@ class CuPyBackend(Backend):
             fused = Fused(op.name, general, widens)
             named = isinstance(op.kernel, str)
             general = instead_of(general, fused, len(op.operands), op.halves == "wide") if named else fused
-        return general if own is None else either(own, general, op.name in REDUCED)
+        made = general if own is None else either(own, general, op.name in REDUCED)
+        return made if op.name in _AS_THEY_LIE or isinstance(op, ViewOp) else in_wide(made)
 
     def takes_halves(self, op: Op) -> bool:
         return op.name in HALVES or op.name in REDUCED or (op.elementwise and op.halves != "own")
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> cupy.ndarray:
-        return cupy.empty(shape, _held(dtype))
+        return as_type(cupy.empty(shape, of_bits(dtype)), dtype)
 
     def sum(self, array: cupy.ndarray, axis: Any, keepdims: bool) -> cupy.ndarray:
         made = sum_of_halves(array, axis, keepdims)
         return super().sum(array, axis, keepdims) if made is NotImplemented else made
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> cupy.ndarray:
-        return cupy.full(shape, value, _held(dtype))
+        made = cupy.full(shape, value, WIDE.get(dtype, dtype))
+        return self.cast(made, dtype) if dtype in WIDE else made
+
+    def asarray(self, value: Any, dtype: np.dtype | None = None) -> cupy.ndarray:
+        if dtype is None or dtype not in WIDE:
+            return cupy.asarray(value, dtype)
+        return self.cast(cupy.asarray(value), dtype)
 
     def cast(self, array: cupy.ndarray, dtype: np.dtype) -> cupy.ndarray:
-        return super().cast(array, _held(dtype))
+        if array.dtype in WIDE:
+            array = _in_its_order(widened, array)
+        wide = WIDE.get(dtype)
+        if wide is None:
+            return super().cast(array, dtype)
+        if dtype.kind == "W":
+            tell_of_half_complex()
+        return _in_its_order(lambda numbers: narrowed(numbers, dtype), super().cast(array, wide))
+
+    def copy(self, array: cupy.ndarray, order: str = "K") -> cupy.ndarray:
+        return as_type(as_bits(array).copy(order), array.dtype)
+
+    def write(self, array: cupy.ndarray, value: Any) -> None:
+        if array.dtype in WIDE:
+            value = cupy.asarray(value)
+            given = value if value.dtype == array.dtype else self.cast(value, array.dtype)
+            array, value = as_bits(array), as_bits(given)
+        elif value.__class__ is cupy.ndarray and value.dtype in WIDE:
+            value = widened(value)
+        array[...] = value
 
     def from_host(self, array: np.ndarray) -> cupy.ndarray:
-        _held(array.dtype)
-        return _in_its_order(cupy.array, array)
+        return as_type(_in_its_order(cupy.array, as_bits(array)), array.dtype)
 
     def from_fresh(self, array: Any, shape: Sequence[int]) -> cupy.ndarray:
         if array.__class__ is not cupy.ndarray:
@@ -114,12 +135,12 @@ class CuPyBackend(Backend):
     def to_host(self, array: cupy.ndarray) -> np.ndarray:
         if waits.told:
             waits.tell()
-        host = _in_its_order(cupy.ndarray.get, array)
+        host = _in_its_order(cupy.ndarray.get, as_bits(array))
         asserts.check()
-        return host
+        return as_type(host, array.dtype)
 
     def bring(self, array: arrays.Array, source: Backend) -> cupy.ndarray:
-        return array.copy("K") if isinstance(source, CuPyBackend) else super().bring(array, source)
+        return self.copy(array) if isinstance(source, CuPyBackend) else super().bring(array, source)
 
     def borrow(self, owner: Any) -> cupy.ndarray:
         """The memory of an object with a `__cuda_array_interface__`, as an array."""
@@ -192,6 +213,7 @@ def _make(d: device) -> CuPyBackend:
     count = _device_count()
     if d.index is None or d.index >= count:
         raise RuntimeError("CUDA error: invalid device ordinal")
+    asserts.places()  # which cannot be allocated while a graph is captured
     return OneOfSeveral(d) if count > 1 else CuPyBackend(d)
 
 

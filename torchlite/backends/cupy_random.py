@@ -231,7 +231,7 @@ class PhiloxStream:
         if p.size:
             checks.implemented("bernoulli_tensor_cuda_self_", dtype, checks.KERNEL_TYPES)
             checks.implemented("bernoulli_tensor_cuda_p_", p.dtype)
-        return self._run(_each, p.size, dtype, p, int(asserts.places))
+        return self._run(_each, p.size, dtype, p, int(asserts.places()))
 
     def dropout(self, x: Any, keep: float) -> tuple[Any, Any]:
         """Numbers of which each is kept with this probability, and scaled, or 0; and which were kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)
+
+# NumPy's names, of functions that do not ask operands for functions of their own: kernels get nothing but arrays.
+host = ModuleType("numpy")
+host.__dict__.update({name: getattr(value, "_implementation", value) for name, value in vars(np).items()})
 
 # The C library (glibc) gives the memory of a large array back to the system as soon as it is free, and gets it again
 # page by page, which takes longer than most operations. Once it has seen so large an array go, it keeps smaller ones'.
@@ -82,7 +87,7 @@ know(**_SUMS)
 
 
 class NumPyBackend(Backend):
-    xp = np
+    xp = host
     Array = np.ndarray
     kernels: ClassVar[dict[str, Any]] = {
         "relu": relu, "sigmoid": sigmoid, "nansum": nansum, "prod": prod, "prod.dim_int": prod, **_SUMS,
@@ -115,7 +120,7 @@ class NumPyBackend(Backend):
             except (MemoryError, ValueError):
                 raise no_room(shape, dtype.itemsize) from None
         array = self.empty(shape, dtype)
-        np.copyto(array, value, casting="unsafe")
+        host.copyto(array, value, casting="unsafe")
         return array
 
     def from_host(self, array: np.ndarray) -> np.ndarray:
@@ -134,7 +139,7 @@ class NumPyBackend(Backend):
         return array
 
     def write(self, array: np.ndarray, value: Any) -> None:
-        np.copyto(array, value, casting="unsafe")
+        host.copyto(array, value, casting="unsafe")
 
     def pointer(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]

@@ -256,6 +256,8 @@ class CooBackend(Sparse):
 class CompressedBackend(Sparse):
     """That of tensors in one of the compressed layouts."""
 
+    at_once: ClassVar[dict[str, Callable[..., Any]]] = {}
+
     Array = Compressed
     level = 3
     kind = "SparseCsr"
@@ -264,7 +266,7 @@ class CompressedBackend(Sparse):
     called: ClassVar[dict[str, str]] = {}
 
     def missing(self, kernel: str, in_place: bool) -> Exception:
-        made_first = kernel.endswith(("out", ".values")) and not in_place and kernel not in _OF_NUMBERS
+        made_first = kernel.endswith(_WRITTEN_TO) and not in_place and kernel not in _OF_NUMBERS
         if made_first and self.layout in (sparse_bsr, sparse_bsc):
             return RuntimeError(
                 "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
@@ -275,17 +277,21 @@ class CompressedBackend(Sparse):
     def strides(self, array: arrays.Array) -> tuple[int, ...]:
         raise without(self.layout, "strides")
 
+    def lift(self, t: Tensor) -> Any:
+        raise without(self.layout, "is_contiguous")
+
 
 # Ops that PyTorch looks for under other names than their own; views that have none are of strides.
 _KERNELS = {
     "softmax.int": "_softmax", "log_softmax.int": "_log_softmax", "isclose": "eq", "isfinite": "ne", "view": "view",
-    "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "unsqueeze_": "as_strided_",
-    "squeeze_": "as_strided_",
+    "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "as_strided_": "as_strided_",
+    **dict.fromkeys(("squeeze_", "squeeze_.dim", "squeeze_.dims", "unsqueeze_"), "as_strided_"),
 }  # fmt: skip
-# Kernels whose results, made before they are looked for, may be numbers.
+_WRITTEN_TO = ("out", ".dim_max", ".dim_min", ".output", ".values")  # how kernels are named that are given results
+# Kernels whose results, made before they are looked for, may be numbers or have no layout of blocks.
 _OF_NUMBERS = frozenset((
-    "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "frexp.Tensor_out",
-    "hash_tensor.out", "mean.out", "norm.out",
+    "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "bmm.out", "frexp.Tensor_out",
+    "hash_tensor.out", "linalg_ldl_solve.out", "mean.out", "norm.out",
 ))  # fmt: skip
 # What PyTorch calls layouts in errors.
 NAMES = {

@@ -186,7 +186,9 @@ def memory_reserved(device: DeviceLike = None) -> int:
 def empty_cache() -> None:
     """Give memory that no tensor holds back to the device."""
     if is_available():
-        _pool(None).free_all_blocks()
+        from ..backends.cupy_memory import give_back
+
+        give_back()
 
 
 # ---- more about devices

@@ -30,19 +30,19 @@ def max_memory_reserved(device: DeviceLike = None) -> int:
     return memory_reserved(device)
 
 
-def _peaks() -> Any:
+def _ledger() -> Any:
     _needed()
-    from ..backends.cupy_memory import peaks
+    from ..backends.cupy_memory import ledger
 
-    return peaks
+    return ledger
 
 
 def max_memory_allocated(device: DeviceLike = None) -> int:
     """The most bytes that tensors held since `reset_peak_memory_stats`, or can have held where that was not called."""
     if not is_available():
         return 0
-    most = _peaks().most.get(_index(device))
-    return memory_reserved(device) if most is None else most
+    figures = _ledger().figures.get(_index(device))
+    return memory_reserved(device) if figures is None else int(figures["allocated_bytes.all"].peak)
 
 
 def _renamed(old: str, new: str) -> None:
@@ -65,17 +65,10 @@ def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
     """What is known of the memory, by PyTorch's names."""
     if not is_available():
         return OrderedDict()
-    peaks, index = _peaks(), _index(device)
-    if index not in peaks.most:
-        peaks.begin(index)
-    reserved = memory_reserved(device)
-    stats = {
-        "allocated_bytes.all.current": memory_allocated(device), "allocated_bytes.all.peak": peaks.most[index],
-        "allocation.all.allocated": peaks.allocations, "allocation.all.freed": peaks.frees,
-        "allocation.all.current": peaks.allocations - peaks.frees, "reserved_bytes.all.current": reserved,
-        "reserved_bytes.all.peak": reserved, "num_ooms": peaks.refusals,
-    }  # fmt: skip
-    return OrderedDict(stats)
+    ledger, index = _ledger(), _index(device)
+    if index not in ledger.figures:
+        ledger.begin(index)
+    return OrderedDict(ledger.told(index))
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
@@ -108,12 +101,12 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
     """Begin anew to look for the most that tensors hold."""
-    _peaks().begin(_index(device))
+    _ledger().begin(_index(device))
 
 
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
     """Begin the sums of the device's memory anew."""
-    _needed()
+    _ledger().forget(_index(device))
 
 
 def reset_peak_host_memory_stats() -> None:

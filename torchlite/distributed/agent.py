@@ -103,8 +103,15 @@ class _Functions(Attempt):
         failures = super().wait()
         if not failures:
             for local in range(self.plan.count):
-                self.results[self._rank(local)] = pickle.loads(Path(self._result_file(local)).read_bytes())
+                self.results[self.plan.ranks[local]] = pickle.loads(Path(self._result_file(local)).read_bytes())
         return failures
+
+
+def _number(config: LaunchConfig) -> int | None:
+    """Which of the hosts this is, if that is said beforehand."""
+    if config.max_nodes == 1:
+        return 0
+    return int(config.rdzv_configs.get("rank", 0)) if config.rdzv_backend == "static" else None
 
 
 class elastic_launch:
@@ -133,14 +140,13 @@ def launch_agent(
     plan = Plan(
         [entrypoint, *map(str, args)] if isinstance(entrypoint, str) else [], config.nproc_per_node,
         entrypoint if isinstance(entrypoint, str) else getattr(entrypoint, "__qualname__", repr(entrypoint)),
-        config.max_nodes, int(config.rdzv_configs.get("rank", 0)), host if several else "localhost",
+        config.max_nodes, _number(config), host if several else "localhost",
         int(port or 0) if several else 0, config.run_id or "none", config.role, config.max_restarts,
         config.monitor_interval, 30.0 if config.shutdown_timeout is None else config.shutdown_timeout,
     )  # fmt: skip
     signals = config.signals_to_handle.split(",")
     if isinstance(entrypoint, str):
-        launch(plan, signals)
-        return dict.fromkeys(range(plan.node_rank * plan.count, (plan.node_rank + 1) * plan.count))
+        return dict.fromkeys(launch(plan, signals).plan.ranks)
     ended = launch(plan, signals, lambda *about: _Functions(config.start_method, entrypoint, args, *about))
     assert isinstance(ended, _Functions)
     return ended.results

@@ -19,17 +19,19 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
 from ..core.values.pickling import bear_name
-from .stores import TCPStore
+from .errors import DistNetworkError, DistStoreError
+from .stores import PrefixStore, TCPStore
 
 _HOME = "torch.distributed.elastic.multiprocessing.errors"
 _ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
 _DIE_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
+_PATIENCE = timedelta(minutes=10)  # with launchers on other hosts
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Plan:
     count: int
     name: str = "the program"
     nodes: int = 1
-    node_rank: int = 0
+    node_rank: int | None = 0  # None: hosts are numbered as they come
     address: str = "localhost"
     port: int = 0
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -56,6 +58,8 @@ class Plan:
     environment: dict[str, str] = field(default_factory=dict)
     one_device_each: bool = False  # each sees its own device alone, as the first
     filters: dict[str, list[str]] = field(default_factory=dict)  # for stdout, stderr: which of its lines to keep apart
+    ranks: range = range(0)  # of the processes on this host, when all hosts have met
+    total: int = 0  # processes on all hosts
 
 
 @dataclass
@@ -146,23 +150,23 @@ def mpiexec() -> str | None:
 class Attempt:
     """The processes that were started together."""
 
-    def __init__(self, plan: Plan, number: int, port: int, folder: str) -> None:
+    def __init__(self, plan: Plan, number: int, folder: str) -> None:
         self.plan, self.folder = plan, folder
         self.threads: list[threading.Thread] = []
         self.files = contextlib.ExitStack()
         self.kept = {name: self._opened(number, f"filtered_{name}.log") for name in plan.filters}
-        self.environments = [self._environment(local, number, port) for local in range(plan.count)]
+        self.environments = [self._environment(local, number) for local in range(plan.count)]
         self.processes = [self._start(local, number) for local in range(1 if plan.by_mpi else plan.count)]
 
-    def _environment(self, local: int, number: int, port: int) -> dict[str, Any]:
+    def _environment(self, local: int, number: int) -> dict[str, Any]:
         plan = self.plan
-        rank, size = plan.node_rank * plan.count + local, plan.nodes * plan.count
+        rank, size = plan.ranks[local], plan.total
         return {
             "RANK": rank, "LOCAL_RANK": local, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": plan.count,
             "GROUP_RANK": plan.node_rank, "GROUP_WORLD_SIZE": plan.nodes, "ROLE_NAME": plan.role, "ROLE_RANK": rank,
-            "ROLE_WORLD_SIZE": size, "MASTER_ADDR": plan.address, "MASTER_PORT": port,
+            "ROLE_WORLD_SIZE": size, "MASTER_ADDR": plan.address, "MASTER_PORT": plan.port,
             "TORCHELASTIC_RUN_ID": plan.run_id, "TORCHELASTIC_RESTART_COUNT": number,
-            "TORCHELASTIC_MAX_RESTARTS": plan.max_restarts, "TORCHELASTIC_USE_AGENT_STORE": plan.nodes == 1,
+            "TORCHELASTIC_MAX_RESTARTS": plan.max_restarts, "TORCHELASTIC_USE_AGENT_STORE": True,
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
             _ERROR_FILE: self.error_file(local), **plan.environment,
         } | (_with_one_device(local) if plan.one_device_each else {})  # fmt: skip
@@ -243,18 +247,15 @@ class Attempt:
             codes = [process.poll() for process in self.processes]
             failed = {local: code for local, code in enumerate(codes) if code}
             if failed or all(code == 0 for code in codes):
-                return {self._rank(local): self._failure(local, code) for local, code in failed.items()}
+                return {self.plan.ranks[local]: self._failure(local, code) for local, code in failed.items()}
             time.sleep(self.plan.interval)
-
-    def _rank(self, local: int) -> int:
-        return self.plan.node_rank * self.plan.count + local
 
     def _failure(self, local: int, code: int) -> ProcessFailure:
         if self.plan.by_mpi:  # which says of none of them how it ended; the first that wrote of its error
             told = [some for some in range(self.plan.count) if os.path.exists(self.error_file(some))]
             local = min(told, key=lambda some: os.path.getmtime(self.error_file(some)), default=-1)
             return ProcessFailure(local, self.processes[0].pid, code, self.error_file(local), local)
-        return ProcessFailure(local, self.processes[local].pid, code, self.error_file(local), self._rank(local))
+        return ProcessFailure(local, self.processes[local].pid, code, self.error_file(local), self.plan.ranks[local])
 
     def end(self, how: int = signal.SIGTERM) -> None:
         """Let nobody outlive the others."""
@@ -283,30 +284,77 @@ def _with_one_device(local: int) -> dict[str, Any]:
     return {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": visible.split(",")[local] if visible else local}
 
 
+# ---- launchers on several hosts
+
+
+def _met(plan: Plan) -> tuple[Plan, TCPStore]:
+    """When launchers on all hosts have met: what is to be started on this one, and the store where all meet."""
+    store = _meeting_place(plan)
+    if plan.nodes == 1:
+        return replace(plan, port=store.port, ranks=range(plan.count), total=plan.count), store
+    table = PrefixStore(f"hosts/{plan.run_id}", store)
+    number = table.add("arrived", 1) - 1 if plan.node_rank is None else plan.node_rank
+    table.set(str(number), str(plan.count))
+    counts = [int(table.get(str(host))) for host in range(plan.nodes)]
+    first = sum(counts[:number])
+    return replace(plan, node_rank=number, ranks=range(first, first + plan.count), total=sum(counts)), store
+
+
+def _meeting_place(plan: Plan) -> TCPStore:
+    """The store of the first host's launcher; or of the first that came on the host that is named."""
+
+    def store(own: bool) -> TCPStore:
+        return TCPStore(plan.address, plan.port, None, own, _PATIENCE, wait_for_workers=False)
+
+    if plan.node_rank is not None:
+        return store(plan.node_rank == 0)
+    try:
+        return store(_is_here(plan.address))
+    except DistNetworkError:
+        return store(False)
+
+
+def _is_here(host: str) -> bool:
+    family, _, _, _, address = socket.getaddrinfo(host, None)[0]
+    try:
+        with socket.create_server(address[:2], family=family):
+            return True
+    except OSError:
+        return False
+
+
+def _leave(plan: Plan, store: TCPStore) -> None:
+    """Go when all are through, who may need the store until then."""
+    if plan.nodes > 1:
+        with contextlib.suppress(DistStoreError, DistNetworkError):
+            store.barrier(f"hosts/{plan.run_id}/done", plan.nodes, _PATIENCE)
+
+
 # ---- all attempts
 
 
 def launch(
     plan: Plan,
     signals: Sequence[str] = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"),
-    start: Callable[[Plan, int, int, str], Attempt] = Attempt,
+    start: Callable[[Plan, int, str], Attempt] = Attempt,
 ) -> Attempt:
     """Start the processes, and once more as often as allowed when one fails; then ChildFailedError.
 
     What is returned are those that ended well.
     """
     with tempfile.TemporaryDirectory(prefix="torchelastic_") as folder, _forwarding(signals) as current:
-        store = TCPStore("localhost", plan.port, None, True, wait_for_workers=False) if plan.nodes == 1 else None
+        plan, store = _met(plan)
         for number in range(plan.max_restarts + 1):
             place = f"{folder}/{number}"
             os.mkdir(place)
-            attempt = start(plan, number, store.port if store else plan.port, place)
+            attempt = start(plan, number, place)
             current.append(attempt)
             try:
                 failures = attempt.wait()
             finally:
                 attempt.end()
             if not failures:
+                _leave(plan, store)
                 return attempt
             if number < plan.max_restarts:
                 ranks = "" if plan.by_mpi else f"rank {', '.join(map(str, failures))} "

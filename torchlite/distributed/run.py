@@ -115,6 +115,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     if args.rdzv_endpoint and not args.standalone:
         address, _, given = args.rdzv_endpoint.partition(":")
         port = int(given or port)
+    number = 0 if nodes == 1 else args.node_rank if args.rdzv_backend == "static" else None
     if nodes == 1 and (args.standalone or args.rdzv_backend != "static"):
         address, port = "localhost", 0
     by_mpi = args.launcher == "mpi" or (args.launcher == "auto" and nodes == 1 and mpiexec() is not None)
@@ -125,7 +126,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     path = os.pathsep.join(filter(None, (SITE, os.environ.get("PYTHONPATH"))))
     alias = {"TORCHLITE_ALIAS": "1", "PYTHONPATH": path} if args.no_python else {}
     return Plan(
-        _command(args), count, args.training_script, nodes, args.node_rank, address, port,
+        _command(args), count, args.training_script, nodes, number, address, port,
         str(uuid.uuid4()) if args.standalone else args.rdzv_id, args.role, args.max_restarts, args.monitor_interval,
         args.shutdown_timeout, by_mpi, args.log_dir, _by_rank(args.redirects, count), _by_rank(args.tee, count),
         {int(rank) for rank in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None,

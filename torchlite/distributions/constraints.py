@@ -248,9 +248,7 @@ class _Interval(_Bounded, bounds="lower_bound upper_bound", admit=lambda x, low,
     """Numbers between two bounds, which are in."""
 
 
-class _HalfOpenInterval(
-    _Bounded, bounds="lower_bound upper_bound", admit=lambda x, low, high: (low <= x) & (x < high)
-):
+class _HalfOpenInterval(_Bounded, bounds="lower_bound upper_bound", admit=lambda x, low, high: (low <= x) & (x < high)):
     """Numbers between two bounds, of which the upper is out."""
 
 

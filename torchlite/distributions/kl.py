@@ -92,10 +92,6 @@ def _unless(impossible: Tensor, divergence: Tensor) -> Tensor:
 # ---- where p reaches beyond q
 
 
-def _infinite(p: Any, q: Any) -> Tensor:
-    return torch.full_like(p.mean, math.inf)
-
-
 _NARROWER: dict[type, tuple[type, ...]] = {
     Beta: (Pareto,),
     ContinuousBernoulli: (Pareto,),
@@ -109,7 +105,7 @@ _NARROWER: dict[type, tuple[type, ...]] = {
 }
 for _wide, _all_narrow in _NARROWER.items():
     for _narrow in _all_narrow:
-        register_kl(_wide, _narrow)(_infinite)
+        register_kl(_wide, _narrow)(lambda p, q: torch.full_like(p.mean, math.inf))
 
 
 # ---- in general
@@ -206,9 +202,7 @@ def _(p: Any, q: Any) -> Tensor:
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
-_register_formulas({
-    (Pareto, Normal): lambda p, q: _unless(p.alpha <= 2, _from_normal(p, q)),
-})
+_register_formulas({(Pareto, Normal): lambda p, q: _unless(p.alpha <= 2, _from_normal(p, q))})
 
 
 # ---- q is exponential or gamma: what counts is p's entropy, its mean, and that of its logarithm

@@ -59,9 +59,7 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         super().__init__(Size(batch), event, validate_args=validate_args)
         if self.df.lt(event[-1]).any():
-            warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
-            )
+            warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         self._batch_dims = [-(x + 1) for x in range(len(self._batch_shape))]
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
         self._dist_chi2 = self._chi2_of_diagonal(self._batch_shape)

@@ -54,9 +54,7 @@ FACES = {
         ) | {"cache_size_limit": 8, "recompile_limit": 8, "accumulated_recompile_limit": 256},
     ),
     "_export": Face("What PyTorch's export is made of."),
-    "_export.wrappers": Face(
-        "", "compiler: mark_subclass_constructor_exportable_experimental=allow_in_graph"
-    ),
+    "_export.wrappers": Face("", "compiler: mark_subclass_constructor_exportable_experimental=allow_in_graph"),
     "_functorch.batch_norm_replacement": Face(
         "", "nn.utils.functional_call: batch_norm_without_running_stats replace_all_batch_norm_modules_"
     ),

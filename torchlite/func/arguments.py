@@ -92,9 +92,7 @@ def results_of(outputs: Any, level: Any, has_aux: bool, where: str) -> tuple[lis
         aux = (inside_of(level, more),)
     leaves, form = tree_flatten(outputs)
     if not leaves or (len(leaves) == 1 and leaves[0] is None):
-        raise RuntimeError(
-            f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})"
-        )
+        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
             kind = type(leaf)

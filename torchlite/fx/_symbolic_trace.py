@@ -71,9 +71,7 @@ _wrapped: list[tuple[dict[str, Any], str]] = []
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     """Let calls of a function of the calling module become nodes instead of being traced."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":

@@ -152,9 +152,7 @@ class GraphModule(Module):
         bear_name(GraphModuleImpl, "torch.fx.graph_module")
         return super().__new__(GraphModuleImpl)
 
-    def __init__(
-        self, root: Module | Mapping[str, Any], graph: Graph, class_name: str = "GraphModule"
-    ) -> None:
+    def __init__(self, root: Module | Mapping[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.__class__.__name__ = class_name
         if isinstance(root, Module):

@@ -217,13 +217,9 @@ class Proxy:
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=_named(tracer, orig_method))
 
 
-def _signature(parameters: str) -> inspect.Signature:
-    return inspect.signature(eval(f"lambda {parameters}: None"))
-
-
 # Functions that PyTorch has in Python, with its parameters.
 _HANDED_ON = {
-    f"torch.functional.{name}": _signature(parameters)
+    f"torch.functional.{name}": inspect.signature(eval(f"lambda {parameters}: None"))
     for name, parameters in {
         "cdist": "x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'",
         "lu": "A, pivot=True, get_infos=False, out=None",

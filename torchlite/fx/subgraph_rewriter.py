@@ -69,9 +69,7 @@ def _now(node: Any, swapped: dict[Node, Node]) -> Any:
     return swapped.get(node, node) if isinstance(node, Node) else node
 
 
-def _replaced(
-    gm: GraphModule, match: InternalMatch, replacement: Graph, swapped: dict[Node, Node]
-) -> ReplacedPatterns:
+def _replaced(gm: GraphModule, match: InternalMatch, replacement: Graph, swapped: dict[Node, Node]) -> ReplacedPatterns:
     """Copy the replacement in before the first who uses the results, let users use it, take the matched nodes away."""
     ours = [n for n in replacement.nodes if n.op == "placeholder"]
     if len(match.placeholder_nodes) != len(ours):

@@ -56,7 +56,7 @@ _FORMULAS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
 
 def divided(xp: Namespace, name: str, a: Array, b: Any) -> Any:
     """What the function of this name gives, but for the signs of remainders that are zero."""
-    if xp is not np or a.size < _MANY or a.dtype != _F4 or not a.flags.c_contiguous:
+    if xp.ndarray is not np.ndarray or a.size < _MANY or a.dtype != _F4 or not a.flags.c_contiguous:
         return getattr(xp, name)(a, b)
     if b.__class__ is int or b.__class__ is float:
         b = np.asarray(b, _F4)

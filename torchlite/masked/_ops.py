@@ -201,6 +201,8 @@ def var(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The variance; that of no elements, or of no more than `correction`, is not a number or infinite."""
+    if input.layout is not strided:
+        refuse_layout("var", input, None)
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:

@@ -10,9 +10,7 @@ NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 def get_enum(reduction: str) -> int:
     """The number that ops know a reduction by."""
     if reduction == "elementwise_mean":
-        warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead."
-        )
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
     if reduction not in NUMBERS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -24,9 +22,7 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     averaged, reduced = [flag is None or bool(flag) for flag in (size_average, reduce)]
     found = "none" if not reduced else "mean" if averaged else "sum"
     if emit_warning:
-        warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead."
-        )
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.")
     return found
 
 

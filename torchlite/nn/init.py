@@ -305,9 +305,7 @@ def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(meth)
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
-        warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning
-        )
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return meth(*args, **kwargs)
 
     deprecated.__doc__ = f"Deprecated: use `{new}`."

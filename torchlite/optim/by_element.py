@@ -123,9 +123,7 @@ class Elementwise(Optimizer):
     counts_first: ClassVar[bool] = False  # whether a step is counted before gradients are negated there
     filled: ClassVar[bool] = False  # whether its numbers are made by filling tensors there
     # Options that checkpoints of older versions lack.
-    later: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    later: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def counts(self, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of a state, and with what they begin."""
@@ -226,9 +224,7 @@ class Elementwise(Optimizer):
                         f"{_FUSABLE} but {p.dtype} and {p.device.type}"
                     )
         if group.get("capturable") and not all(p.device.type in _CAPTURABLE for p in params):
-            raise AssertionError(
-                f"If capturable=True, {self.together} must be on supported devices: {_CAPTURABLE}."
-            )
+            raise AssertionError(f"If capturable=True, {self.together} must be on supported devices: {_CAPTURABLE}.")
         if group["differentiable"] and group.get("foreach"):
             raise AssertionError("_foreach ops don't support autograd")
 

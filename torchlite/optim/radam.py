@@ -40,19 +40,10 @@ class RAdam(Elementwise):
     later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
         order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
         super().__init__(params, options(locals(), "lr eps betas weight_decay", order))
 

@@ -44,19 +44,10 @@ class RMSprop(Elementwise):
     later: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **Elementwise.later}
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
+        self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
+        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
         order = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
         super().__init__(params, options(locals(), "lr eps momentum weight_decay alpha", order))
 

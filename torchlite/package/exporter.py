@@ -77,9 +77,7 @@ class _Pickler(_TorchPickler):
         self.write(pickle.GLOBAL + f"{module}\n{qualified}\n".encode())  # type: ignore[attr-defined]
         self.memoize(obj)  # type: ignore[attr-defined]
 
-    dispatch: ClassVar[dict[type, Any]] = {
-        **_TorchPickler.dispatch, type: save_global, type(demangled): save_global,
-    }  # fmt: skip
+    dispatch: ClassVar[dict[type, Any]] = {**_TorchPickler.dispatch, type: save_global, type(demangled): save_global}
 
 
 def _imported(source: str, module: str, is_package: bool) -> Iterator[tuple[str, str | None]]:

@@ -52,16 +52,8 @@ def _typename(storage: Any) -> str:
 # ---- the devices there are
 
 
-def _cpu_tag(storage: Any) -> str | None:
-    return "cpu" if storage.device.type == "cpu" else None
-
-
 def _cpu_deserialize(storage: Any, location: str) -> Any:
     return storage if location == "cpu" else None
-
-
-def _meta_tag(storage: Any) -> str | None:
-    return "meta" if storage.device.type == "meta" else None
 
 
 def _meta_deserialize(storage: Any, location: str) -> Any:
@@ -72,10 +64,6 @@ _INSTEAD = (
     "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
     "storages to the CPU."
 )
-
-
-def _accelerator_tag(storage: Any) -> str | None:
-    return str(storage.device)
 
 
 def _accelerator_deserialize(storage: Any, location: str) -> Any:
@@ -109,9 +97,9 @@ def validate_hpu_device(location: str) -> int:
     raise RuntimeError(f"The HPU device module is not registered. {_INSTEAD}")
 
 
-register_package(10, _cpu_tag, _cpu_deserialize)
-register_package(22, _meta_tag, _meta_deserialize)
-register_package(40, _accelerator_tag, _accelerator_deserialize)
+register_package(10, lambda storage: "cpu" if storage.device.type == "cpu" else None, _cpu_deserialize)
+register_package(22, lambda storage: "meta" if storage.device.type == "meta" else None, _meta_deserialize)
+register_package(40, lambda storage: str(storage.device), _accelerator_deserialize)
 
 
 # ---- map_location

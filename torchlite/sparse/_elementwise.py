@@ -387,6 +387,8 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
         made = _sum(as_coo(self), as_coo(other), alpha)
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
     one, dense = (self, other) if is_compressed(self) else (other, self)
+    if one.array.blocked:
+        raise RuntimeError("src.layout() == kSparseCsr || src.layout() == kSparseCsc")
     shape = tuple(getattr(dense, "shape", ()))
     if one.shape != shape:
         raise RuntimeError(
@@ -394,6 +396,12 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
             f"{list(one.shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
         )
     return dense + one.to_dense() * alpha  # whichever comes first, as in PyTorch
+
+
+@rule("addr")
+def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    outer = vec1.outer(vec2)
+    return (self if beta == 1 else self * beta) + (outer if alpha == 1 else outer * alpha)
 
 
 @CompressedBackend.rule("fill.Scalar", in_place=True)

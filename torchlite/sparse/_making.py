@@ -415,7 +415,8 @@ def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Backen
     return _without_values(laid, t.shape, len(t.array.batch), block, t.array.compressed.dtype, values)
 
 
-_MISSING = {"rand_like": "uniform_", "randn_like": "normal_"}  # without which there are no such tensors
+# Kernels without which there are no such tensors.
+_MISSING = {"rand_like": "uniform_", "randint_like": "random_.from", "randn_like": "normal_"}
 
 
 def _like(name: str) -> Any:
@@ -430,7 +431,7 @@ def _like(name: str) -> Any:
             )
         if name == "empty_like" and (laid is sparse_coo or laid is not t.layout):
             return _nothing_like(laid, t, None, d, backend)
-        if laid is sparse_coo or laid is not t.layout or name == "rand_like":
+        if laid is sparse_coo or laid is not t.layout or name in ("rand_like", "randint_like"):
             raise missing_kernel_of(_MISSING.get(name, "fill_.Scalar"), sparse_backend(backend, laid))
         given = [v for v in numbers if v is not None]
         made = getattr(tensors, name)(t.array.values, *given, dtype=d)
@@ -439,7 +440,7 @@ def _like(name: str) -> Any:
     return make
 
 
-for _name in ("empty_like", "ones_like", "full_like", "rand_like", "randn_like"):
+for _name in ("empty_like", "ones_like", "full_like", "rand_like", "randint_like", "randn_like"):
     in_layout(_name)(_like(_name))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import publish
-from ..core.machine import Tensor, computed
+from ..core.machine import Tensor, computed, wrap
+from ..core.machine.fast import PRECISE
 from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -98,6 +100,35 @@ def _times(a: Tensor, dense: Array) -> Tensor:
     return product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
 
 
+def _at_once(dims: int, a: Tensor, b: Tensor) -> Tensor | None:
+    """Compressed rows times what has so many dimensions and lies row by row in memory, if nothing is to be refused."""
+    rows, dense, home = a.array, b.array, b.backend
+    values = rows.values.array
+    if (
+        rows.layout is not sparse_csr or values.ndim != 1 or len(rows.shape) != 2 or a.backend.home is not home
+        or a.dtype is not b.dtype or a.dtype not in PRECISE or dense.ndim != dims
+        or rows.shape[1] != dense.shape[0] or not dense.flags.c_contiguous
+    ):  # fmt: skip
+        return None
+    array = quiet(kernels.product_of_rows, home.xp, rows.compressed.array, rows.plain.array, values, dense)
+    return wrap(array, a.dtype, home)
+
+
+def _added_at_once(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> Tensor | None:
+    if not beta == alpha == 1 or self.dtype is not b.dtype or self.backend is not b.backend:
+        return None
+    made = _at_once(2, a, b)
+    if made is None or self.array.shape != made.array.shape:
+        return None
+    quiet(self.backend.xp.add, made.array, self.array, made.array)
+    return made
+
+
+CompressedBackend.at_once.update(
+    mm=functools.partial(_at_once, 2), mv=functools.partial(_at_once, 1), addmm=_added_at_once
+)
+
+
 def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
     """A dense matrix times a sparse one: the same with the roles of rows and columns exchanged."""
     if is_coo(b):
@@ -163,7 +194,8 @@ def _check_factors(base: layout, a: Tensor, b: Tensor) -> None:
 
 def _product_of(a: Tensor, b: Tensor) -> Tensor:
     if not is_sparse(b):
-        return _sparse_dense(a, b)
+        made = _at_once(2, a, b) if is_compressed(a) else None
+        return _sparse_dense(a, b) if made is None else made
     if is_sparse(a):
         made = _sparse_sparse(a, b)
         return made if is_coo(a) else made.to_sparse(layout=sparse_csr)

@@ -13,50 +13,64 @@ from ..core.values.errors import missing_kernel_of
 from ._family import is_sparse, rule
 
 _EMPTY = "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size "
+_RESIZED = "resize_reduction: support for output with {layout} layout is not implemented yet"
+_CONTIGUITY = "Sparse {short} tensors do not have is_contiguous"
 _PRESERVE, _CONTIGUOUS = (f"unsupported memory format option {name}" for name in ("Preserve", "Contiguous"))
 # What PyTorch asks of a tensor first, and finds that it has not, and the ops that ask; "_" is behind in-place forms.
 _ASKED = {
-    "Sparse {short} tensors do not have is_contiguous": "cat native_layer_norm stack",
+    _CONTIGUITY: "cat native_layer_norm stack",
     "Sparse {short} tensors do not have strides": """
         _neg_view _unsafe_view alias_copy argsort argsort.stable diagonal diagonal_copy glu index.Tensor index_add_
         index_copy_ index_reduce_ scatter.reduce_ scatter.src_ scatter_add_ scatter_reduce.two_ slice.Tensor slice_copy
-        sort sort.stable split.Tensor split_with_sizes squeeze squeeze.dim squeeze.dims squeeze_copy squeeze_copy.dim
-        squeeze_copy.dims unsqueeze unsqueeze_copy view_copy
+        sort sort.stable split.Tensor split_with_sizes split_with_sizes_copy squeeze squeeze.dim squeeze.dims
+        squeeze_copy squeeze_copy.dim squeeze_copy.dims unsafe_split.Tensor unsafe_split_with_sizes unsqueeze
+        unsqueeze_copy view_copy
     """,
     "expand is unsupported for {layout} tensors": "expand expand_copy repeat",
-    "resize_reduction: support for output with {layout} layout is not implemented yet":
+    _RESIZED:
         "all.dim all.dims any.dim any.dims mean.dim prod.dim_int",
     _CONTIGUOUS: "detach_copy masked_fill.Scalar masked_fill.Tensor masked_scatter t_copy transpose_copy unbind_copy",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
-    _EMPTY + "[]": "aminmax linalg_det linalg_slogdet slogdet",
     _EMPTY + "[0]": """
-        _linalg_lstsq complex logsumexp median.dim mvlgamma nanmedian.dim native_batch_norm polar soft_margin_loss
+        _linalg_lstsq complex kthvalue logsumexp median.dim mvlgamma nanmedian.dim native_batch_norm polar
+        soft_margin_loss
     """,
-    _EMPTY + "{reduced}": "max.dim min.dim",
+    "copy_sparse_compressed_ expected sparse compressed tensor layout but got Strided": "baddbmm",
+    "torch.zeros: Only batched sparse compressed (non-block) tensors are supported, but got size []": "_linalg_pinv",
+    "unsupported tensor layout: {layout}": "dist",
+    "self.has_storage()": "as_strided_scatter diagonal_scatter select_scatter slice_scatter",
 }  # fmt: skip
 _OF_BLOCKS = {
     "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout}":
-        "constant_pad_nd cummax cummin",
+        "_pad_circular1d _pad_circular2d _pad_circular3d constant_pad_nd cummax cummin",
     "zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout}":
         "block_diag diag_embed",
 }  # fmt: skip
 _OF_LINES = {  # of layouts without blocks
     _EMPTY + "[0]": "cummax cummin",
-    "Sparse {short} tensors do not have strides": "block_diag constant_pad_nd diag_embed",
+    "Sparse {short} tensors do not have strides":
+        "_pad_circular1d _pad_circular2d _pad_circular3d block_diag constant_pad_nd diag_embed",
 }
+_OF_MATRICES = {_EMPTY + "[]": "linalg_det linalg_slogdet slogdet"}
 _OF_DIMENSIONS = {  # where a dimension is named
-    "resize_reduction: support for output with {layout} layout is not implemented yet":
+    _RESIZED:
         "amax amin argmax argmin hash_tensor",
 }  # fmt: skip
 _OF_COORDINATES = {
     "Cannot access storage of SparseTensorImpl": "_neg_view _unsafe_view",
     _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor masked_scatter native_layer_norm",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
-    "memory format option is only supported by strided tensors": "rsub",
+    "full(...) is not implemented for sparse layout": "_linalg_matrix_rank",
+    "memory format option is only supported by strided tensors": "bernoulli rsub",
 }
 _OF_OTHER_SHAPES = {  # where a mask has another shape
     "expand is unsupported for {layout} tensors": "masked_fill.Scalar masked_fill.Tensor masked_scatter",
 }
+# Reductions whose results are made before their kernels are looked for; behind them, where their dimensions are given.
+_REDUCED = {
+    "aminmax": ("aminmax.out", 1), "linalg_vector_norm": ("linalg_vector_norm.out", 2), "max.dim": ("max.dim_max", 1),
+    "min.dim": ("min.dim_min", 1),
+}  # fmt: skip
 _UNSUPPORTED = "unsupported tensor layout: {layout}"
 _NOT_ITERATED = ("frexp", "logit")
 # The elementwise ops whose kernels are asked for before layouts are.
@@ -71,9 +85,9 @@ _IN_PLACE_ANYWHERE = {
     "index_put": "_index_put_impl_", "masked_scatter": "masked_scatter_", "put": "put_",
 }  # fmt: skip
 _IN_PLACE = {
-    **{name: f"{name}.out" for name in ("mvlgamma", "nan_to_num", "polygamma")},
+    **{name: f"{name}.out" for name in ("cumprod", "cumsum", "mvlgamma", "nan_to_num", "polygamma", "renorm")},
     **{f"logical_{name}": f"logical_{name}.out" for name in ("and", "not", "or", "xor")},
-    "floor_divide": "floor_divide_.Tensor",
+    "baddbmm": "baddbmm.out", "floor_divide": "floor_divide_.Tensor",
 }  # fmt: skip
 
 
@@ -99,11 +113,42 @@ def _refused(said: str, name: str, applies: Callable[..., bool] | None, otherwis
             if otherwise is not None:
                 return otherwise(*values)
             raise t.backend.real.cannot(registry[name], values)
-        reduced = [n for d, n in enumerate(t.shape) if d != values[1] % t.dim()] if "{reduced}" in said else None
         kind = NotImplementedError if said.startswith("Cannot access storage") else RuntimeError
-        raise kind(said.format(layout=layout_name(t), short=short_name(t.layout), reduced=reduced))
+        raise kind(said.format(layout=layout_name(t), short=short_name(t.layout)))
 
     return refused
+
+
+def _not_in_3d(t: Tensor, weight: Tensor, *options: Any) -> bool:
+    """Whether a convolution is not one that PyTorch has a kernel of its own for."""
+    transposed = options[4]
+    return transposed or weight.dim() != 5
+
+
+def _part_of(t: Tensor, order: Any, dim: Any, *_: Any) -> bool:
+    """Whether a norm is not of all dimensions."""
+    return bool(dim) and len(dim) < t.dim()
+
+
+def _reduce(name: str, kernel: str, at: int) -> None:
+    """Let a reduction, whose dimensions and `keepdim` are arguments from `at` on, lack its result or its kernel."""
+
+    @CompressedBackend.rule(name)
+    def reduced(*values: Any) -> NoReturn:
+        t, dim, keepdim = _first(values), values[at], values[at + 1]
+        gone = {d % t.dim() for d in ([dim] if isinstance(dim, int) else dim or range(t.dim()))}
+        size = list(t.shape) if keepdim else [n for d, n in enumerate(t.shape) if d not in gone]
+        raise t.backend.real.missing(kernel, in_place=False) if len(size) > 1 else RuntimeError(f"{_EMPTY}{size}")
+
+
+@CompressedBackend.rule("nll_loss_forward")
+def _nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, *_: Any) -> NoReturn:
+    raise RuntimeError(f"{_EMPTY}{[] if reduction else list(target.shape)}")
+
+
+@CompressedBackend.rule("_linalg_matrix_rank")
+def _rank(self: Tensor, *_: Any) -> NoReturn:
+    raise RuntimeError(f"{_EMPTY}{list(self.shape[:-2])}")
 
 
 def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBackend.rule) -> None:
@@ -118,7 +163,13 @@ _refuse(CompressedBackend, _ASKED)
 _refuse(CompressedBackend, _OF_LINES)
 _refuse(CompressedBackend, _OF_BLOCKS, lambda t, *_: t.array.blocked)
 _refuse(CompressedBackend, _OF_DIMENSIONS, lambda t, dim, *_: dim not in (None, (), []))
+_refuse(CompressedBackend, _OF_MATRICES, lambda t: t.dim() == 2)
+_refuse(CompressedBackend, {_CONTIGUITY: "convolution"}, _not_in_3d)
+_refuse(CompressedBackend, {_RESIZED: "norm"}, _part_of)
+_refuse(CooBackend, {_CONTIGUOUS: "convolution"}, _not_in_3d)
 _refuse(CooBackend, _OF_COORDINATES)
+for _name, (_kernel, _at) in _REDUCED.items():
+    _reduce(_name, _kernel, _at)
 for _backend in (CooBackend, CompressedBackend):
     _refuse(_backend, _OF_OTHER_SHAPES, lambda t, mask, *_: t.shape != mask.shape)
 for _name, _kernel in _IN_PLACE_ANYWHERE.items():
@@ -136,12 +187,16 @@ _OF_TENSORS = ["bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "
 _OF_BOTH = ("clamp", "clamp_max", "clamp_min")
 _FACTORED = """
     _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_lu_solve _linalg_solve_ex _linalg_svd
-    _lu_factor_ex _triangular_solve linalg_cholesky_ex linalg_qr qr
+    _lu_factor_ex _triangular_solve linalg_cholesky_ex linalg_det linalg_qr linalg_slogdet qr slogdet
 """
 # Those whose results are made before their kernels are looked for.
 _MADE_FIRST = """
-    _softmax_backward_data amax amin argmax argmin cumprod cumsum gather hash_tensor index_add index_copy index_reduce
-    linalg_cross nan_to_num reflection_pad1d replication_pad1d scatter_add tril triu
+    _softmax_backward_data _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d adaptive_max_pool2d adaptive_max_pool3d amax amin argmax argmin
+    avg_pool2d avg_pool3d bmm cumprod cumsum gather hash_tensor index_add index_copy index_reduce linalg_cross
+    max_pool2d_with_indices nan_to_num reflection_pad1d reflection_pad3d renorm replication_pad1d replication_pad2d
+    replication_pad3d scatter_add tril triu upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d
+    upsample_nearest2d upsample_nearest3d upsample_trilinear3d
 """
 _COPIES = {"select": "int", "slice": "Tensor", "split": "Tensor", "transpose": "int", "unbind": "int"}
 _CALLED = {
@@ -152,7 +207,7 @@ _CALLED = {
     "argwhere": "nonzero", "count_nonzero": "count_nonzero.dim_IntList", "frexp": "frexp.Tensor_out",
     "histogramdd": "_histogramdd_bin_edges", "histogramdd.TensorList_bins": "_histogramdd_from_bin_tensors",
     "histogramdd.int_bins": "_histogramdd_bin_edges", "index_put_": "_index_put_impl_", "native_group_norm": "view",
-    "logcumsumexp": "_logcumsumexp", "rot90": "flip",
+    "_multinomial": "multinomial", "logcumsumexp": "_logcumsumexp", "rot90": "flip",
 }  # fmt: skip
 CompressedBackend.called |= {
     **_CALLED,
@@ -165,7 +220,10 @@ CompressedBackend.called |= {
     "rsub.Scalar": "rsub.Tensor", "scatter_reduce.two": "scatter_reduce.two_out", "where.Tensor": "where.self",
     "where.Scalar": "where.self", "unfold_copy": "unfold",
     "isin.Scalar": "isin.Tensor_Scalar_out", "isin.Tensor": "isin.Tensor_Tensor_out", "topk": "topk.values",
-    "tril_": "tril.out", "triu_": "triu.out",
+    "tril_": "tril.out", "triu_": "triu.out", "_linalg_ldl_solve": "linalg_ldl_solve.out",
+    "_safe_softmax": "_softmax.out", "as_strided_copy": "as_strided",
+    "bernoulli": "bernoulli_.Tensor", "convolution": "slow_conv3d_forward", "permute_copy": "as_strided",
+    **{f"fractional_max_pool{n}d": f"fractional_max_pool{n}d.output" for n in (2, 3)},
 }  # fmt: skip
 CooBackend.called |= {
     **_CALLED,
@@ -188,5 +246,7 @@ CooBackend.called |= {
     "linalg_slogdet": "_linalg_slogdet", "mean": "mean.dim", "median.dim": "median.dim_values",
     "mvlgamma_": "mvlgamma.out", "nanmedian.dim": "nanmedian.dim_values", "ne": "ne.Scalar",
     "polygamma_": "polygamma.out", "pow_.Tensor_Tensor": "pow_.Tensor", "qr": "linalg_qr", "slogdet": "_linalg_slogdet",
-    "unsafe_split_with_sizes": "as_strided",
+    "unsafe_split.Tensor": "as_strided", "unsafe_split_with_sizes": "as_strided", "_safe_softmax": "_softmax",
+    **{f"_pad_circular{n}d": "as_strided" for n in (1, 2, 3)}, "_linalg_pinv": "linalg_pinv.atol_rtol_tensor",
+    "convolution": "slow_conv3d_forward", "kthvalue": "kthvalue.values",
 }  # fmt: skip

@@ -196,7 +196,7 @@ def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
     if dim < batch + 2:
         if batch:
             raise RuntimeError(
-                "select(): selecting rows or columns is not implemented for batched sparse compressed tensors."
+                "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
             )
         return select(t.to_sparse(), dim, index)
     return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)

@@ -273,7 +273,12 @@ def bad_indices_are_refused(bench: Bench) -> None:
         lambda: t.gather(0, far.reshape(1, 2)), lambda: t.index_put((far,), t[0, 0]), lambda: t.index_add(0, far, t),
         lambda: t.scatter(0, far.reshape(1, 2), 1.0),
     ):  # fmt: skip
-        raises((IndexError, RuntimeError), f)
+
+        def wait(f: Callable[[], Any] = f) -> None:
+            f()
+            bench.backend.synchronize()
+
+        raises((IndexError, RuntimeError), wait)
 
 
 @check
@@ -297,13 +302,15 @@ def memory_is_shared_as_pytorch_does(bench: Bench) -> None:
 
 
 @check
-def draws_are_the_cpus(bench: Bench) -> None:
+def equal_seeds_draw_equal_numbers(bench: Bench) -> None:
+    """Those of the CPU's generators, but where a backend has its own."""
     stream = bench.device if bench.backend.values else "cpu"  # what has no values has no generators
-    drawn = [
+    own = bench.backend.random_stream(1).__class__ is not get_backend().random_stream(1).__class__
+    first, second = [
         torch.randn(3, 4, device=where, generator=torch.Generator(of).manual_seed(1))
-        for where, of in ((bench.device, stream), ("cpu", "cpu"))
+        for where, of in ((bench.device, stream), (bench.device, stream) if own else ("cpu", "cpu"))
     ]
-    bench.shows(drawn[0], drawn[1].numpy())
+    bench.shows(first, second.cpu().numpy())
 
 
 @check

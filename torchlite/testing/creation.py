@@ -39,16 +39,12 @@ def make_tensor(
     elif memory_format is not None:
         made = made.clone(memory_format=memory_format)
     if exclude_zero:
-        made[made == 0] = 1 if dtype.category < dt.FLOAT else _tiny(dtype)
+        made[made == 0] = 1 if dtype.category < dt.FLOAT else dt.finfo(dtype.to_real()).tiny
     if dtype.category >= dt.FLOAT:
         made.requires_grad_(requires_grad and dtype not in dt.EIGHT_BITS)
     elif requires_grad:
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     return made
-
-
-def _tiny(dtype: dt.dtype) -> Any:
-    return dt.finfo(dtype.to_real()).tiny
 
 
 def _bounds(dtype: dt.dtype, low: float | None, high: float | None) -> tuple[Any, Any]:

@@ -25,6 +25,7 @@ _SURFACE = listed()
 _WEAK = (bool, int, float, complex)
 _NOT_IN_BFLOAT16 = frozenset((
     "sort", "argsort", "lexsort", "partition", "argpartition", "unique", "median", "percentile", "cumsum", "cumprod",
+    "nan_to_num",
 ))  # fmt: skip
 _FROM_BFLOAT16 = {"where": np.float32, "round": np.float32, "var": np.float64, "std": np.float64}  # results there
 _STABLE = frozenset(("sort", "argsort"))
@@ -211,8 +212,8 @@ class Function:
             args, kwargs = unwrapped(args), {name: unwrapped(value) for name, value in kwargs.items()}
         elif args[0].__class__ is not np.ndarray:
             args = (unwrapped(args[0]), *args[1:])
-        if self.name == "clip" and any(isinstance(a, _WEAK) for a in args) and operands[0].dtype.kind == "c":
-            raise TypeError("CuPy's clip() does not take Python's numbers beside complex ones")
+        if self.name == "clip" and operands[0].dtype.kind == "c":
+            raise TypeError("CuPy's clip() does not take complex numbers")
         result = function(*args, **kwargs)
         if self.name in _FROM_BFLOAT16 and any(getattr(s, "dtype", None) == ml_dtypes.bfloat16 for s in sources):
             result = result.astype(kwargs.get("dtype") or _FROM_BFLOAT16[self.name])
@@ -288,7 +289,8 @@ class Ufunc:
         for loop in self.loops:
             if all(np.can_cast(have, wanted) for have, wanted in zip(given, loop[0])):
                 for host, have in zip(hosts, given):
-                    if host.__class__ is int and have.kind in "iu" and loop[1][0].kind != "b":
+                    of_integers = have.kind in "iu" and loop[0][0].kind in "iu" and loop[1][0].kind != "b"
+                    if host.__class__ is int and of_integers:
                         np.array(host, have)  # which says what it has no room for
                 return loop
         raise TypeError(f"CuPy's {self.name}() has no loop for {', '.join(map(str, given))}")
@@ -320,7 +322,8 @@ class Ufunc:
         self.function.at(array.host, _around(unwrapped(indices), array.shape), unwrapped(values))
 
 
-_ATOMIC = {"add": "ilqILQefd", "subtract": "iILQ"}  # the types of whose elements `at` writes without a race
+# The types of whose elements `at` writes without a race.
+_ATOMIC = {"add": "ilqILQefd", "subtract": "iILQ", "bitwise_or": "iILQ"}
 
 
 class Namespace:

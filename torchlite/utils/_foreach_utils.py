@@ -25,14 +25,10 @@ def _get_fused_kernels_supported_devices() -> list[str]:
     return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 
-def _device_has_foreach_support(device: Device) -> bool:
-    return device.type in (*_get_foreach_kernels_supported_devices(), "cpu")
-
-
 def _has_foreach_support(tensors: Sequence[Any], device: Device) -> bool:
     """Whether lists of such tensors can be given to `torch._foreach_*`."""
     known = all(t is None or type(t) in _foreach_supported_types for t in tensors)
-    return known and _device_has_foreach_support(device)
+    return known and (device.type in (*_get_foreach_kernels_supported_devices(), "cpu"))
 
 
 def _group_tensors_by_device_and_dtype(

@@ -162,14 +162,10 @@ class _Region:
         """Run the function again and fill the places for this pass."""
         args = [read(a, None) if t else a for a, t in zip(self.args, self.are_tensors, strict=True)]
         filling = _Filling(self, now)
-        with contextlib.suppress(_Enough), saved_tensors_hooks(filling.pack, _as_it_is), enable_grad():
+        with contextlib.suppress(_Enough), saved_tensors_hooks(filling.pack, lambda tensor: tensor), enable_grad():
             self.function(*args)
         self.run_again.add(now)
         filling.check()
-
-
-def _as_it_is(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 class _Filling:

@@ -139,9 +139,7 @@ def create_selective_checkpoint_contexts(
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if not isinstance(op, OpOverload):
-                raise ValueError(
-                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. "
-                )
+                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. ")
 
         def policy(ctx: SelectiveCheckpointContext, op: Any, *args: Any, **_: Any) -> bool:
             return op in policy_fn_or_list

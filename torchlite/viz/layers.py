@@ -85,9 +85,7 @@ def _ordered(levels: Sequence[int], steps: Sequence[tuple[int, int]]) -> list[li
     return layers
 
 
-def _across(
-    layers: Sequence[Sequence[int]], widths: Sequence[float], steps: Sequence[tuple[int, int]]
-) -> list[float]:
+def _across(layers: Sequence[Sequence[int]], widths: Sequence[float], steps: Sequence[tuple[int, int]]) -> list[float]:
     """The middle of each box, from left to right: drawn towards those it is joined to, and off its neighbours."""
     joined = defaultdict(list)
     for start, end in steps:

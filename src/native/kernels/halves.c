@@ -32,6 +32,8 @@ static void copy_share(void *work, N from, N to)
     w->convert(w->x + from * w->from_size, w->y + from * w->to_size, to - from);
 }
 
+static int is_of_numbers(const PyArray_Descr *d) { return d->type_num <= NPY_DOUBLE && d->byteorder != '>'; }
+
 // `_to_copy(array, dtype, None)`, or `cast(array, dtype)`.
 static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
 {
@@ -39,8 +41,11 @@ static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
     if (!PyArray_CheckExact(a[0]) || !PyArray_DescrCheck(a[1])) return NULL;
     PyArrayObject *x = (PyArrayObject *)a[0];
     PyArray_Descr *wanted = (PyArray_Descr *)a[1];
+    if (!PyArray_ISCARRAY_RO(x)) return NULL;
+    if (!PyArray_BASE(x) && is_of_numbers(PyArray_DESCR(x)) && is_of_numbers(wanted))
+        return PyArray_CastToType(x, (PyArray_Descr *)Py_NewRef(wanted), 0);
     const int from = kind_of(PyArray_DESCR(x)), to = kind_of(wanted);
-    if (!PyArray_ISCARRAY_RO(x) || from == OTHER || to == OTHER || (from == SINGLE) == (to == SINGLE)) return NULL;
+    if (from == OTHER || to == OTHER || (from == SINGLE) == (to == SINGLE)) return NULL;
     Conversion *convert = to == HALF ? loops->to_half : to == BRAIN ? loops->to_brain : from == HALF ? loops->of_half : loops->of_brain;
     Py_INCREF(wanted);
     PyArrayObject *y = (PyArrayObject *)PyArray_Empty(PyArray_NDIM(x), PyArray_DIMS(x), wanted, 0);

@@ -5,6 +5,9 @@ So nobody waits for an index to be checked. As on any GPU, the error then comes 
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import cupy
 import numpy as np
 
@@ -24,15 +27,25 @@ _SAID = {
     PROBABILITY: "Expected probabilities between 0 and 1.",
 }  # fmt: skip
 
-_memory = cupy.cuda.alloc_pinned_memory(16)
-_found = np.frombuffer(_memory, np.int64, 2)
-_found[:] = 0
-places = np.intp(_memory.ptr)  # which the device writes to as it does to its own memory
+
+@functools.cache
+def _pinned() -> tuple[Any, np.ndarray]:
+    """Memory of the host which the device writes to as it does to its own, and the numbers in it."""
+    memory = cupy.cuda.alloc_pinned_memory(16)
+    found = np.frombuffer(memory, np.int64, 2)
+    found[:] = 0
+    return memory, found
+
+
+def places() -> np.intp:
+    """Where kernels write to."""
+    return np.intp(_pinned()[0].ptr)
 
 
 def check() -> None:
     """Raise what kernels found; the device has been waited for."""
-    kind = int(_found[0])
+    _, found = _pinned()
+    kind = int(found[0])
     if kind:
-        _found[0] = 0
-        raise AcceleratorError(f"CUDA error: device-side assert triggered\n{_SAID[kind].format(_found[1])}")
+        found[0] = 0
+        raise AcceleratorError(f"CUDA error: device-side assert triggered\n{_SAID[kind].format(found[1])}")

@@ -46,7 +46,7 @@ def _embedding(weight: Any, indices: Any, *_: Any) -> Any:
         return NotImplemented
     rows, width = weight.shape
     made = cupy.empty((*indices.shape, width), weight.dtype)
-    given = weight, indices, made, made.size, rows, width, asserts.places
+    given = weight, indices, made, made.size, rows, width, asserts.places()
     _kernels.launch("embedding", weight.dtype, -(-made.size // _THREADS), (_THREADS,), given)
     return made
 

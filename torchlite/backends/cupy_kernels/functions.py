@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 from cupy._core import create_ufunc
 
+from ..cupy_bits import in_wide
 from . import formulas, maps, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
@@ -131,6 +132,8 @@ xp = Namespace(
     divide=_for_kinds("c", _quotient, cupy.divide),
     true_divide=_for_kinds("c", _quotient, cupy.true_divide),
     reciprocal=_for_kinds("c", _inverse, cupy.reciprocal),
+    conjugate=in_wide(cupy.conjugate),
+    negative=in_wide(cupy.negative),
     log2=_for_kinds("c", _log2, cupy.log2),
     remainder=_for_kinds(_HALVES, _remainder, cupy.remainder),
     floor_divide=_for_kinds(_HALVES, _floor_divide, cupy.floor_divide),

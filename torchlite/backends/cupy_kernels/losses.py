@@ -81,7 +81,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
         input, target, weight, loss, total, target.size, ignore_index, classes, math.prod(input.shape[2:]),
-        np.int32(reduction == _MEAN), asserts.places,
+        np.int32(reduction == _MEAN), asserts.places(),
     )  # fmt: skip
     _kernels.launch("nll", input.dtype, 1, (_THREADS,), arguments)
     return loss, total
@@ -96,7 +96,7 @@ def _nll_backward(
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
         g, target, weight, total, made, made.size, ignore_index, classes, math.prod(input.shape[2:]),
-        np.int32(reduction == _MEAN), np.int32(g.ndim > 0), asserts.places,
+        np.int32(reduction == _MEAN), np.int32(g.ndim > 0), asserts.places(),
     )  # fmt: skip
     _kernels.launch("nll_backward", input.dtype, -(-made.size // _THREADS), (_THREADS,), arguments)
     return made

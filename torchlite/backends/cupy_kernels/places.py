@@ -163,7 +163,7 @@ _in_range = cupy.ElementwiseKernel(
 def check_range(index: Any, size: int, error: Any, low: int = 0) -> None:
     """Let the next wait for the device raise, if an index lies outside [low, size)."""
     if index.size:
-        _in_range(index, low, size, int(asserts.places))
+        _in_range(index, low, size, int(asserts.places()))
 
 
 def _steps(array: Any) -> list[int]:
@@ -186,7 +186,7 @@ def _walk(
         places[field][: len(values)] = values
     total = math.prod(shape)
     if total:
-        given = x, index, other, total, places, asserts.places
+        given = x, index, other, total, places, asserts.places()
         _named.launch(name, x.dtype, -(-total // _THREADS), (_THREADS,), given)
     return other
 

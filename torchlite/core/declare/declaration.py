@@ -153,18 +153,12 @@ class Declaration(metaclass=_Declared):
             cls.by_form = False
 
     def __init__(
-        self,
-        schema: str,
-        kernel: str | Callable[..., Any] | None = None,
-        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None,
-        *,
-        check: Callable[..., None] | None = None,
-        check_form: Callable[..., None] | None = None,
-        promote: Sequence[str] = (),
-        node: str | type[OpNode] | None = None,
-        number_nodes: Mapping[str, str] | None = None,
-        **words: Any,
-    ) -> None:
+        self, schema: str, kernel: str | Callable[..., Any] | None = None,
+        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None, *,
+        check: Callable[..., None] | None = None, check_form: Callable[..., None] | None = None,
+        promote: Sequence[str] = (), node: str | type[OpNode] | None = None,
+        number_nodes: Mapping[str, str] | None = None, **words: Any,
+    ) -> None:  # fmt: skip
         for word, value in words.items():
             if word not in self.words:
                 raise TypeError(f"op '{schema}': there is no word '{word}'")

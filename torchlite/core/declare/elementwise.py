@@ -110,21 +110,11 @@ class Elementwise(Op):
     by_form = follows_edges = elementwise = lays = True
 
     def __init__(
-        self,
-        schema: str,
-        kernel: Any = None,
-        vjp: Any = None,
-        *,
-        result: Any = "same",
-        integers: str = "keep",
-        dtypes: frozenset[dt.dtype] | None = None,
-        halves: str = "own",
-        refuse: Callable[[dt.dtype], Exception | None] | None = None,
-        label: str | None = None,
-        operators: bool = False,
-        direct: Container[dt.dtype] = dt.DTYPES,
-        **words: Any,
-    ) -> None:
+        self, schema: str, kernel: Any = None, vjp: Any = None, *, result: Any = "same", integers: str = "keep",
+        dtypes: frozenset[dt.dtype] | None = None, halves: str = "own",
+        refuse: Callable[[dt.dtype], Exception | None] | None = None, label: str | None = None, operators: bool = False,
+        direct: Container[dt.dtype] = dt.DTYPES, **words: Any,
+    ) -> None:  # fmt: skip
         if operators:
             words |= {"on_arrays": backward_on_arrays, "formulas": True}
         super().__init__(schema, kernel, vjp, **words)
@@ -370,14 +360,10 @@ class Binary(Elementwise):
     fast, fast_in_place = staticmethod(fast.binary), staticmethod(fast.binary_in_place)
 
     def __init__(
-        self,
-        name: str,
-        kernel: Any = None,
-        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None,
-        *,
-        schema: str = "Operand self, Operand other",
-        **more: Any,
-    ) -> None:
+        self, name: str, kernel: Any = None,
+        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None, *,
+        schema: str = "Operand self, Operand other", **more: Any,
+    ) -> None:  # fmt: skip
         rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
         super().__init__(f"{name}({schema})", kernel, rules, **more)
 

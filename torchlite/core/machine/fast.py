@@ -92,9 +92,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                 dtype = input.dtype
                 kind = other.__class__
                 if kind is float or kind is int:
-                    fits = numbers and (
-                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
-                    )
+                    fits = numbers and (dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH)
                     operand = other
                     edge = None
                 else:
@@ -173,9 +171,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 array = self.array
                 kind = other.__class__
                 if kind is float or kind is int:
-                    fits = numbers and (
-                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
-                    )
+                    fits = numbers and (dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH)
                     operand = other
                     edge = None
                 else:

@@ -115,9 +115,7 @@ class _Unversioned(Counter):
 
 
 UNVERSIONED = _Unversioned()
-know(
-    LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter, DatedCounter=DatedCounter, dated=dated
-)  # fmt: skip
+know(LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter, DatedCounter=DatedCounter, dated=dated)
 
 
 def version_of(t: Tensor) -> int:

@@ -185,16 +185,18 @@ def plan_op(
     operands, sources = places(values, tensors), places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
-    kernel, finish, wrap_results = op.kernel_on(backend), op.finish, op.wrap_results
+    kernel, wrap_results = op.kernel_on(backend), op.wrap_results
     returns = op.returns if which is None else operator.itemgetter(which)
     check = op.check_of_each(values)
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
-    single, several, array_class = results.__class__ is Tensor, len(tensors) != 1, backend.Array
+    single, array_class, asarray = results.__class__ is Tensor, backend.Array, backend.asarray
     known = _known((results,) if single else results)
-    known_type, numpy_type = known[0] if known and single else (None, None)
+    first: tuple[Any, Any] = known[0] if known else (None, None)
+    result_type, numpy_type = first
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = filler(values, operands, len(tensors))
+    after = _after(op.finish, returns, bound)
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
 
@@ -213,26 +215,25 @@ def plan_op(
             arranging = not _same(made, outputs)
             if not arranging and in_native:
                 itself().native = in_native  # type: ignore[union-attr]
-        if known is None:
-            results = wrap_results(outputs, out_dtype, backend)
-        elif single:
-            if outputs.__class__ is array_class and outputs.dtype == numpy_type and outputs.base is None:
-                results = wrap(outputs, known_type, backend)  # type: ignore[arg-type]
-            else:
-                results = wrap_results(outputs, out_dtype, backend)
+        if single:
+            if outputs.__class__ is not array_class:
+                outputs = asarray(outputs)
+            expected = outputs.dtype is numpy_type and outputs.base is None
+            results = wrap(outputs, result_type, backend) if expected else wrap_results(outputs, out_dtype, backend)
         else:
-            results = _wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)
-        if record is not None and mode.grad and (several or tensors[0].edge is not None):
-            record(tensors, bound, results)
-        if finish is not None:
-            results = finish(results, bound(tensors))
-        return results if returns is None else returns(results)
+            results = (known and _wrapped(outputs, known, backend)) or wrap_results(outputs, out_dtype, backend)
+        if record is not None and mode.grad:
+            for t in tensors:
+                if t.edge is not None:
+                    record(tensors, bound, results)
+                    break
+        return results if after is None else after(results, tensors)
 
     itself = weakref.ref(run)  # so that a plan that is dropped goes at once
     in_native = known is not None and (
         kernel, tuple(template), tuple(singles), tuple(sequences), not single, *map(tuple, zip(*known)),
         lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
-        check and (lambda tensors: check(*bound(tensors))), _after(finish, returns, bound),
+        check and (lambda tensors: check(*bound(tensors))), after,
     )  # fmt: skip
     return run
 

@@ -25,8 +25,11 @@ KNOWN_TYPES: list[str] = [
 ]  # fmt: skip
 
 
+_devices: dict[tuple[str, int | None], device] = {}
+
+
 class device(Context):
-    """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`.
+    """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`. There is one object for each.
 
     As a context manager it is the default for tensors created inside.
     """
@@ -35,7 +38,7 @@ class device(Context):
     index: int | None
     type: str
 
-    def __init__(self, type: Any, index: int | None = None) -> None:
+    def __new__(cls, type: Any, index: int | None = None) -> device:
         if isinstance(type, bytes):
             type = type.decode()
         if index is None and isinstance(type, device):
@@ -58,14 +61,10 @@ class device(Context):
                 raise RuntimeError(
                     f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
                 )
-        self.type = type
-        self.index = None if index is None else _checked_index(index)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and self.type == other.type and self.index == other.index
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
+        name = type, None if index is None else _checked_index(index)
+        self = _devices.setdefault(name, object.__new__(cls))
+        self.type, self.index = name
+        return self
 
     def __repr__(self) -> str:
         number = "" if self.index is None else f", index={self.index}"

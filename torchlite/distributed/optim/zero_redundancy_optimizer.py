@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,11 +13,13 @@ from ...distributed.process_group import Group
 from ...optim.optimizer import Optimizer
 from ...queries import typename
 from ..algorithms.join import Join, Joinable, JoinHook
+from ..collectives import broadcast
 from ..objects import gather_object
 from ..utils import _AT_ONCE, _broadcast_coalesced
 from ..world import _get_default_group
 
 __all__ = ["ZeroRedundancyOptimizer"]
+_log = logging.getLogger(__name__)
 
 
 class _ZeroJoinHook(JoinHook):
@@ -32,23 +35,27 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Each process steps on its share of the parameters, by an `optimizer_class`, and gives the others the result.
 
     So each keeps the state of its share only. All processes must have the same parameters in the same order.
+    With `overlap_with_ddp`, a hook of `ddp_comm_hooks.ddp_zero_hook` takes the steps, and shares are made of buckets.
     """
+
+    _overlap_with_ddp = False
 
     def __init__(
         self, params: Any, optimizer_class: type[Optimizer], process_group: Group = None,
         parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any,
     ) -> None:  # fmt: skip
-        if overlap_with_ddp:
-            raise NotImplementedError("ZeroRedundancyOptimizer of torchlite has no overlap_with_ddp")
         params = _checked(params)
         Joinable.__init__(self)
         self.process_group = process_group or _get_default_group()
         self.world_size, self.rank = self.process_group.size(), self.process_group.rank()
         self._optim_constructor, self._optim_defaults = optimizer_class, defaults
         self.optim: Any = None
+        self._owners: dict[Tensor, int] = {}  # the ranks of those who step on parameters, where buckets decide it
         self._all_state_dicts: list[dict[str, Any]] = []
         super().__init__(params, defaults)
-        self._share_out()
+        self._overlap_with_ddp = overlap_with_ddp
+        if not overlap_with_ddp:
+            self._share_out()
 
     def _share_out(self) -> None:
         self.optim = self._optim_constructor(self._groups_of(self.rank), **self._optim_defaults)
@@ -59,6 +66,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         shares: list[list[list[Tensor]]] = [[[] for _ in self.param_groups] for _ in range(self.world_size)]
         sizes = [0] * self.world_size
         for at, group in enumerate(self.param_groups):
+            if self._owners:
+                for param in group["params"]:
+                    shares[self._owners[param]][at].append(param)
+                continue
             for param in sorted(group["params"], key=lambda each: each.numel(), reverse=True):
                 rank = sizes.index(min(sizes))
                 shares[rank][at].append(param)
@@ -73,6 +84,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Take more parameters, which are shared out anew; a state that there is stays with those who have it."""
+        if self._overlap_with_ddp:
+            raise RuntimeError(
+                "ZeroRedundancyOptimizer with `overlap_with_ddp=True` only supports a single parameter group"
+            )
         super().add_param_group(param_group)
         if self.optim is not None:
             params = self._partition_parameters()[self.rank][-1]
@@ -84,6 +99,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def step(self, closure: Any = None, **kwargs: Any) -> Any:
         """Update this process's share, and take over those of the others."""
+        if self._overlap_with_ddp:
+            _log.warning("`step()` should not be included in the training loop when `overlap_with_ddp=True`")
+            return None
         Join.notify_join_context(self)
         loss = None
         if closure is not None:
@@ -97,10 +115,44 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             _broadcast_coalesced(self.process_group, params, _AT_ONCE, rank)
         return loss
 
+    # ---- steps while DistributedDataParallel's backward runs
+
+    def _share_out_buckets(self, buckets: Sequence[Sequence[Tensor]], apart: bool) -> None:
+        """Share buckets out, or the parameters `apart`: each to whom has least so far."""
+        sizes = [0] * self.world_size
+        for together in ([param] for bucket in buckets for param in bucket) if apart else buckets:
+            rank = sizes.index(min(sizes))
+            sizes[rank] += sum(param.numel() for param in together)
+            self._owners.update(dict.fromkeys(together, rank))
+        self._share_out()
+
+    def _step_on(self, params: Sequence[Tensor], grads: Sequence[Tensor]) -> list[Any]:
+        """Step on those of some parameters that are this process's, and begin to give them to the others."""
+        own = [param for group in self.optim.param_groups for param in group["params"]]
+        given, before = dict(zip(params, grads, strict=True)), [param.grad for param in own]
+        for param in own:
+            param.grad = given.get(param)
+        self._copy_options(self.param_groups, self.optim.param_groups)
+        self.optim.step()
+        for param, grad in zip(own, before, strict=True):
+            param.grad = grad
+        return [
+            broadcast(param.detach(), group=self.process_group, async_op=True, group_src=self._owners[param])
+            for param in params
+        ]
+
     # ---- states
+
+    def _check_shared_out(self) -> None:
+        if self.optim is None:
+            raise RuntimeError(
+                "This method should not be called until this ZeroRedundancyOptimizer instance has been fully "
+                "initialized"
+            )
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Bring the states of all processes to one, for its `state_dict`; all processes call this."""
+        self._check_shared_out()
         self._copy_options(self.param_groups, self.optim.param_groups)
         everyones: list[Any] | None = [None] * self.world_size if self.rank == to else None
         gather_object(self.optim.state_dict(), everyones, group=self.process_group, group_dst=to)
@@ -108,6 +160,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def state_dict(self) -> dict[str, Any]:
         """The state of all parameters, where it has been consolidated."""
+        self._check_shared_out()
         if not self._all_state_dicts:
             raise RuntimeError(
                 "Optimizer state has not been consolidated on this rank. Please call "
@@ -122,6 +175,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the options, and the state of this process's share, from a state of all parameters."""
+        self._check_shared_out()
         self._copy_options(state_dict["param_groups"], self.param_groups)
         places, local = self._places()[self.rank], self.optim.state_dict()
         known = state_dict["state"]

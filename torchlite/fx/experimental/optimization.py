@@ -75,9 +75,7 @@ def remove_dropout(model: Module) -> Module:
     return traced
 
 
-def extract_subgraph(
-    orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
-) -> GraphModule:
+def extract_subgraph(orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]) -> GraphModule:
     """A module of some nodes of a graph, with what they take as arguments."""
     graph, known = Graph(), {}
     for node in inputs:

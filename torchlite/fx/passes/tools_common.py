@@ -65,9 +65,7 @@ def _sorted_graph(gm: GraphModule, places: dict[Node, int]) -> GraphModule:
             if not left[user]:
                 heapq.heappush(ready, (places[user], user))
     if len(known) < len(left):
-        raise RuntimeError(
-            f"Input graph has cycles, unable to add {[n for n, wanted in left.items() if wanted]}"
-        )
+        raise RuntimeError(f"Input graph has cycles, unable to add {[n for n, wanted in left.items() if wanted]}")
     made._codegen = gm.graph._codegen
     gm.graph = made
     return gm

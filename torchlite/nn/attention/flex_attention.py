@@ -122,9 +122,7 @@ def create_block_mask(
     full = counts.eq(rows * columns) if separate_full_blocks else functions["zeros_like"](counts, dtype=dt.bool_)
     count, numbers = ordered_blocks(counts.gt(0).logical_and(full.logical_not()))
     all_count, all_numbers = ordered_blocks(full) if separate_full_blocks else (None, None)
-    return BlockMask.from_kv_blocks(
-        count, numbers, all_count, all_numbers, (rows, columns), mask_mod, (Q_LEN, KV_LEN)
-    )
+    return BlockMask.from_kv_blocks(count, numbers, all_count, all_numbers, (rows, columns), mask_mod, (Q_LEN, KV_LEN))
 
 
 def _joined(mask_mods: tuple[Mod, ...], start: bool, join: Callable[[Any, Any], Any]) -> Mod:

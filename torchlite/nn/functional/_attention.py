@@ -32,9 +32,7 @@ def _canonical_mask(
     floating = mask.is_floating_point()
     _require(mask.dtype is dt.bool_ or floating, f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
-        )
+        warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
     if floating:
         return mask
     return functions["zeros_like"](mask, dtype=target_type).masked_fill_(mask, -math.inf)
@@ -73,9 +71,7 @@ def _mha_shape_check(
 ) -> bool:
     """Whether the query has a batch dimension; refuses shapes that do not fit."""
     dims = query.dim()
-    _require(
-        dims in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
-    )
+    _require(dims in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
     case = f"For {'batched' if dims == 3 else 'unbatched'} ({dims}-D) `query`, expected"
     _require(
         key.dim() == value.dim() == dims,
@@ -149,9 +145,7 @@ def _pieces(x: Tensor, count: int) -> Sequence[Tensor]:
     return tuple([apart[at] for at in range(count)])
 
 
-def _in_projection_packed(
-    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
-) -> Sequence[Tensor]:  # fmt: skip
+def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> Sequence[Tensor]:
     """Queries, keys and values from one matrix for all of them."""
     size = q.size(-1)
     if q is k is v:

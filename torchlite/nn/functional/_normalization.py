@@ -86,9 +86,7 @@ def group_norm(
 
 
 @overridable
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:  # fmt: skip
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """The input over a power of `k` plus `alpha` times the mean square of `size` neighbouring channels."""
     if input.dim() < 3:
         raise ValueError(

@@ -177,9 +177,7 @@ LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = [
 ]
 
 
-@fields(
-    header="num_features eps momentum affine track_running_stats process_group device dtype * bias", constants=""
-)
+@fields(header="num_features eps momentum affine track_running_stats process_group device dtype * bias", constants="")
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization with the statistics of the batches of all processes of a group."""
 

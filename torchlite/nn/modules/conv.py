@@ -30,9 +30,7 @@ Ints = int | tuple[int, ...]
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-@fields(
-    constants="stride padding dilation groups padding_mode output_padding in_channels out_channels kernel_size"
-)
+@fields(constants="stride padding dilation groups padding_mode output_padding in_channels out_channels kernel_size")
 class _ConvNd(Spatial):
     """What all convolutions have: weights (out, in of a group, *kernel), or (in, out of a group, *kernel)."""
 

@@ -236,9 +236,7 @@ class RNNBase(Module):
         dims = 3 if batched else 2
         if hx[0].dim() != dims:
             kind = "batched" if batched else "unbatched"
-            raise RuntimeError(
-                f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx[0].dim()}-D tensor"
-            )
+            raise RuntimeError(f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx[0].dim()}-D tensor")
 
     def _run(self, name: str, input: Any, hx: Any) -> tuple[Any, list[Tensor]]:
         """The output and the last states, in the form of the input."""

@@ -138,9 +138,7 @@ class EmbeddingBag(_Table):
         self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "padding_idx")
         self._set_weight(_weight, False, device, dtype)
 
-    def forward(
-        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,

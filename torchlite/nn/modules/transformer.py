@@ -235,9 +235,7 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         why = _why_padded(encoder_layer)
         if enable_nested_tensor and why:
-            warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}"
-            )
+            warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}")
             self.use_nested_tensor = False
 
     def forward(
@@ -358,9 +356,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,

@@ -83,9 +83,7 @@ class BasePruningMethod(ABC):
         module.register_forward_pre_hook(method)
         return method
 
-    def prune(
-        self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
-    ) -> Tensor:  # fmt: skip
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
         """A tensor with what this method chooses set to zero."""
         if importance_scores is None:
             importance_scores = t
@@ -322,9 +320,7 @@ class RandomStructured(_Structured):
         return self._mask(t, drawn > drawn.kthvalue(count).values, default_mask)
 
     @classmethod
-    def apply(
-        cls, module: Module, name: str, amount: int | float, dim: int = -1
-    ) -> BasePruningMethod:
+    def apply(cls, module: Module, name: str, amount: int | float, dim: int = -1) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, dim=dim)
 
 
@@ -383,9 +379,7 @@ def random_unstructured(module: Module, name: str, amount: int | float) -> Modul
     return module
 
 
-def l1_unstructured(
-    module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None
-) -> Module:  # fmt: skip
+def l1_unstructured(module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None) -> Module:
     """Prune so many elements of a parameter, or such a share: those nearest to zero, or with the lowest scores."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module

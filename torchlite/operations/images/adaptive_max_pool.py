@@ -74,9 +74,7 @@ def _declare_adaptive(dims: int) -> Any:
         check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 
-    return publish_python(
-        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False
-    )
+    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False)
 
 
 adaptive_max_pool2d, adaptive_max_pool3d = _declare_adaptive(2), _declare_adaptive(3)

@@ -114,9 +114,7 @@ def _declare(dims: int) -> Any:
         g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
         divisor_override: Any,
     ) -> Any:  # fmt: skip
-        return backward.apply(
-            g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )  # fmt: skip
+        return backward.apply(g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def gradient_of_gradient(
         g: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
@@ -245,9 +243,7 @@ def _declare_adaptive(dims: int) -> Any:
         return op.apply(self, output_size)
 
     publish_python(f"_{name}(Tensor self, int[{dims}] output_size)", pool, method=False)
-    return publish_python(
-        f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False
-    )
+    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False)
 
 
 def _mean(self: Tensor, dims: int) -> Tensor:

@@ -149,6 +149,4 @@ def _fold(self: Tensor, size: Ints, kernel: Ints, dilation: Ints, padding: Ints,
 
 _PUBLIC = "int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1"
 unfold = publish_python(f"unfold(Tensor self, {_PUBLIC})", _unfold, function=False, method=False)
-fold = publish_python(
-    f"fold(Tensor self, int[2] output_size, {_PUBLIC})", _fold, function=False, method=False
-)
+fold = publish_python(f"fold(Tensor self, int[2] output_size, {_PUBLIC})", _fold, function=False, method=False)

@@ -135,9 +135,7 @@ def _corners(
     """For each element around the points (n, points, dimensions): its place in a flattened image, whether it is in the
     image, its weight, and the derivatives of that by the coordinates."""
     last = len(size) - 1
-    dims = [
-        _Along(_MODES[mode](m, points[..., last - d], n, padding, align_corners), n) for d, n in enumerate(size)
-    ]  # fmt: skip
+    dims = [_Along(_MODES[mode](m, points[..., last - d], n, padding, align_corners), n) for d, n in enumerate(size)]
     rows = contiguous_strides(size)
     for corner in itertools.product(*[d.taps for d in dims]):
         inside: Any = True

@@ -265,16 +265,12 @@ def _as_row(pool: Any) -> Any:
         self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
     ) -> Any:
         """The largest value of every window."""
-        given = {
-            "kernel_size": kernel_size, "stride": stride or kernel_size, "padding": padding, "dilation": dilation
-        }  # fmt: skip
+        given = {"kernel_size": kernel_size, "stride": stride or kernel_size, "padding": padding, "dilation": dilation}
         _check_1d(self, given, ceil_mode, pool is not max_pool2d)
         if pool is max_pool2d and self.dtype not in dt.FLOATS:
             raise errors.not_implemented_for("max_pool2d" if requires_grad(self) else "max_pool1d_impl", self.dtype)
         window, stride, padding, dilation = given.values()
-        made = pool(
-            self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode
-        )  # fmt: skip
+        made = pool(self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
         if isinstance(made, tuple):
             return tuple([m.squeeze(-2) for m in made])
         made = made.squeeze(-2)

@@ -242,14 +242,10 @@ def _sinc(x: float) -> float:
     return math.sin(math.pi * x) / (math.pi * x) if x else 1.0
 
 
-def _lanczos(x: float) -> float:
-    return _sinc(x) * _sinc(x / 3) if x < 3 else 0.0
-
-
 _MODES: dict[str, Callable[..., list[Row]]] = {
     "nearest": _nearest, "nearest_exact": _nearest_exact, "linear": _linear, "cubic": _cubic,
     "linear_aa": _antialiased(1, _triangle), "cubic_aa": _antialiased(2, _bicubic),
-    "lanczos_aa": _antialiased(3, _lanczos),
+    "lanczos_aa": _antialiased(3, lambda x: _sinc(x) * _sinc(x / 3) if x < 3 else 0.0),
 }  # fmt: skip
 
 

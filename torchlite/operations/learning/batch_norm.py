@@ -284,6 +284,4 @@ def instance_norm(
     return made.view(input.shape)
 
 
-describe(
-    native_batch_norm="Batch normalization: the result, and the mean and inverse deviation that it used.",
-)
+describe(native_batch_norm="Batch normalization: the result, and the mean and inverse deviation that it used.")

@@ -216,6 +216,4 @@ for _default, _function in ((1, False), (0, True)):  # as `publish_loss` does
 publish(ctc, method=False)
 
 
-describe(
-    ctc_loss="The loss of sequences whose alignment with their targets is not known.",
-)
+describe(ctc_loss="The loss of sequences whose alignment with their targets is not known.")

@@ -124,9 +124,7 @@ def _group_backward_in_steps(
     form, of_channels, stat = (N, group, C // group, HxW), (group, C // group, 1), (N, group, 1, 1)
     rstd = rstd.reshape(stat)
     hat = (input.reshape(form) - mean.reshape(stat)) * rstd
-    made = backward_in_steps(
-        grad_out.reshape(form), hat, rstd, in_shape(weight, of_channels), _GROUP_DIMS, of_channels
-    )
+    made = backward_in_steps(grad_out.reshape(form), hat, rstd, in_shape(weight, of_channels), _GROUP_DIMS, of_channels)
     return made[0].reshape(input.shape), made[1].reshape((C,)), made[2].reshape((C,))
 
 
@@ -152,9 +150,7 @@ def _group_gradients(
 ) -> Any:  # fmt: skip
     made = (None, None, None)
     if grads[0] is not None:
-        made = native_group_norm_backward.apply(
-            grads[0], input, result1, result2, weight, N, C, HxW, group, needs
-        )
+        made = native_group_norm_backward.apply(grads[0], input, result1, result2, weight, N, C, HxW, group, needs)
     if grads[1] is None and grads[2] is None:
         return made
     of_statistics = _through_statistics(input, *grads[1:], result1, result2, N, group) if needs[0] else None  # type: ignore[call-arg]
@@ -210,6 +206,4 @@ def group_norm(
     return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
 
 
-describe(
-    native_group_norm="Group normalization: the result, and the mean and inverse deviation of each group.",
-)
+describe(native_group_norm="Group normalization: the result, and the mean and inverse deviation of each group.")

@@ -218,16 +218,9 @@ def _flat(*arrays: Any) -> list[Any]:
 
 
 def _layer_norm_backward(
-    xp: Namespace,
-    g: Array,
-    input: Array,
-    shape: tuple[int, ...],
-    mean: Any,
-    rstd: Any,
-    weight: Any,
-    bias: Any,
+    xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any,
     mask: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
     if input.ndim != 2 or len(shape) != 1:
@@ -331,6 +324,4 @@ def layer_norm(
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
 
 
-describe(
-    native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.",
-)
+describe(native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.")

@@ -116,21 +116,11 @@ class _Formulas:
 
 
 def pairwise(
-    schema: str,
-    value: Callable[..., Any],
-    slope: Callable[..., Any],
-    bend: Callable[..., Any],
-    to_target: Callable[..., Any] | None = None,
-    cross: Callable[..., Any] | None = None,
-    *,
-    label: str,
-    back_label: str | None = None,
-    back_node: str | None = None,
-    odd: bool = False,
-    in_rows: bool = False,
-    as_self: bool = False,
-    **more: Any,
-) -> Elementwise:
+    schema: str, value: Callable[..., Any], slope: Callable[..., Any], bend: Callable[..., Any],
+    to_target: Callable[..., Any] | None = None, cross: Callable[..., Any] | None = None, *, label: str,
+    back_label: str | None = None, back_node: str | None = None, odd: bool = False, in_rows: bool = False,
+    as_self: bool = False, **more: Any,
+) -> Elementwise:  # fmt: skip
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
@@ -388,9 +378,7 @@ def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduced((self - target).abs(), reduction)
 
 
-l1_loss = publish_python(
-    "l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False
-)
+l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
@@ -409,9 +397,7 @@ publish_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_ta
 @published(
     "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)", method=False
 )
-def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
-) -> Tensor:  # fmt: skip
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """How unlikely counts are whose mean, or its logarithm, is `input`."""
     less = target * (input if log_input else (input + eps).log())
     each = (input.exp() if log_input else input) - less

@@ -69,9 +69,7 @@ def pad_packed(
     return padded.transpose(0, 1) if batch_first else padded, _counts(sizes)
 
 
-def pad_sequence(
-    sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str
-) -> Tensor:  # fmt: skip
+def pad_sequence(sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
     """Sequences side by side, with a value where the others are longer."""
     _require(len(sequences) > 0, "received an empty list of sequences")
     _require(

@@ -11,7 +11,8 @@ from ...core.declare import publish, publish_python
 from ...core.machine import Tensor, into, moves, requires_grad
 from ...core.state import look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
-from ..products.matmul import Exact, into_exactly
+from ..products.exact import Exact
+from ..products.matmul import into_exactly
 from ..vocabulary import INEXACT
 
 F = TypeVar("F", bound="Callable[..., Any]")

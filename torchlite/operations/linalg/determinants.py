@@ -10,7 +10,7 @@ from ...core.machine import LEADING, Tensor
 from ...core.state import local
 from ...core.values import dt
 from ..pointwise.selection import where
-from ..products.matmul import Exact
+from ..products.exact import Exact
 from ..reductions.reduce import products_of_others
 from ..shapes.joining import stack
 from .base import offer_op, square

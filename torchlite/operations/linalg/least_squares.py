@@ -8,7 +8,7 @@ from typing import Any
 from ...core.declare import Composite, Op, describe, publish_python
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.state import local
-from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type
+from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, strided
 from ..products.matmul import H
 from ..vocabulary import INEXACT
 from .base import adjoint, check_matrices, check_square, converging, offer_op, offered, spread
@@ -39,7 +39,8 @@ def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> t
     default = _epsilon(A.dtype) * max(A.shape[-2:])
     real = A.dtype.to_real()
     absolute, relative = [
-        t.to(real) if isinstance(t, TensorBase) else A.new_full((), t or 0.0, dtype=real) for t in (atol, rtol)
+        t.to(real) if isinstance(t, TensorBase) else A.new_full((), t or 0.0, dtype=real, layout=strided)
+        for t in (atol, rtol)
     ]
     if rtol is None:
         relative = (absolute <= 0).to(real) * default

@@ -304,9 +304,7 @@ def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 # ---- systems, given the factors
 
 
-def _lu_solve_of_factors(
-    g: Tensor, LU: Tensor, pivots: Tensor, result: Tensor, left: bool, adjoint: bool
-) -> Tensor:
+def _lu_solve_of_factors(g: Tensor, LU: Tensor, pivots: Tensor, result: Tensor, left: bool, adjoint: bool) -> Tensor:
     g_b = solve_factored.apply(LU, pivots, g, left, not adjoint)
     L, U = factors.apply(LU)
     product = [(result, g_b), (g_b, result)][left]  # of AX = B or XA = B

@@ -8,7 +8,8 @@ from typing import Any
 from ...core.declare import conj, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor, functions
 from ...core.values import Array, Namespace, dt, not_implemented_for, return_type, warn_once
-from ..products.matmul import Exact, H, into_exactly
+from ..products.exact import Exact
+from ..products.matmul import H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
 from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, into_laid, offer, offer_op
 from .triangular import triangular

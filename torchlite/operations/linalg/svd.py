@@ -94,6 +94,4 @@ def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
     return _OLD_SVD((self.new_zeros((*batch, m, m)), svdvals(self), self.new_zeros((*batch, n, n)).mT))
 
 
-describe(
-    svd="The singular value decomposition of a matrix: `(U, S, Vh)`, and `V` instead in `torch.svd`.",
-)
+describe(svd="The singular value decomposition of a matrix: `(U, S, Vh)`, and `V` instead in `torch.svd`.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...backends.base import cast_array, get_backend
+from ...backends.base import get_backend
 from ...backends.sparse import without
 from ...core.declare import LaidOp, Op, Signature, aten, describe, fit_gradient, method, publish, published, tell
 from ...core.machine import TensorBase
@@ -46,12 +46,12 @@ def in_order_of(backend: Backend, made: Any, array: Array) -> Any:
 
 def _clone(backend: Backend, array: Array, format_: memory_format | None) -> Any:
     if format_ is None or format_ is preserve_format:
-        return in_order_of(backend, array.copy("K"), array)
+        return in_order_of(backend, backend.copy(array), array)
     if format_ is contiguous_format:
-        return array.copy("C")
+        return backend.copy(array, "C")
     check_format(array.ndim, format_)
     ndim = array.ndim
-    channels_inside = array.transpose((0, *range(2, ndim), 1)).copy("C")
+    channels_inside = backend.copy(array.transpose((0, *range(2, ndim), 1)), "C")
     return channels_inside.transpose((0, ndim - 1, *range(1, ndim - 1)))
 
 
@@ -104,7 +104,7 @@ def real_if(g: Tensor, d: dt.dtype) -> Tensor:
 
 
 def _cast(backend: Backend, array: Array, to: Any, format_: memory_format | None) -> Any:
-    made = in_order_of(backend, cast_array(array, to), array)
+    made = in_order_of(backend, backend.cast(array, to), array)
     return made if format_ is None else _clone(backend, made, format_)
 
 

@@ -364,11 +364,7 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     return _randint_like_between(*args, **kwargs)
 
 
-def _permutation_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype, n: int) -> np.ndarray:
-    return stream.randperm(n, d)
-
-
-@factory("randperm(int n, *, Generator? generator=None)", draw=(_permutation_of, "n"))
+@factory("randperm(int n, *, Generator? generator=None)", draw=(lambda stream, size, d, n: stream.randperm(n, d), "n"))
 def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64

@@ -59,9 +59,7 @@ def _located(xp: Namespace, shape: tuple[int, ...], indices: Sequence[Any]) -> t
             dim += 1
         elif index.dtype.kind == "b" or index.dtype.itemsize == 1:
             if index.dtype.kind != "b":
-                warn(
-                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                )
+                warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
                 index = index.astype(bool)
             _check_mask(shape, index.shape, dim)
             dim += index.ndim
@@ -414,6 +412,4 @@ def _unsafe_masked_index_put_accumulate(
     return index_put.apply(self, _within(self, indices), values.masked_fill(mask.logical_not(), 0), True)
 
 
-describe(
-    index_put="A copy with these values at `indices`; with `accumulate` they are added.",
-)
+describe(index_put="A copy with these values at `indices`; with `accumulate` they are added.")

@@ -275,9 +275,7 @@ _embedding_bag_op = Op(
     "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) "
     "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
     _embedding_bag,
-    {
-        "weight": _bag_of_weight, "indices": None, "offsets": None, "per_sample_weights": _bag_of_sample_weights,
-    },
+    {"weight": _bag_of_weight, "indices": None, "offsets": None, "per_sample_weights": _bag_of_sample_weights},
     check=_check_bag, differentiable=1, shows="mode padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
 publish(_embedding_bag_op, method=False)
@@ -342,6 +340,4 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
 one_hot_ = publish_python("one_hot(Tensor self, int num_classes=-1)", one_hot, function=False, method=False)
 
 
-describe(
-    embedding="The rows of `weight` at these indices.",
-)
+describe(embedding="The rows of `weight` at these indices.")

@@ -82,7 +82,8 @@ class Writing(OnBackend, Picking):
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         backend = self_.backend.real
-        if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
+        own = self.name in backend.kernels or before.array.dtype in backend.held_as_bits
+        if own or not backend.strided or before.array is not self_.array:
             super().overwrite(self_, before, values)
             return
         if self.check is not None:

@@ -462,9 +462,7 @@ def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> A
     )
 
 
-glu_backward = Op(
-    "glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING
-)
+glu_backward = Op("glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING)
 def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     """The result lies as a product of the two halves does."""
     t = values[0]

@@ -84,9 +84,7 @@ mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
     halves="mixed", operators=True, of_numbers=True, dtypes=ALL,
 )  # fmt: skip
-publish(
-    mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"
-)
+publish(mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul")
 
 neg = Unary(
     "neg", "negative", lambda g: -g, dtypes=dt.NUMBERS, operators=True,
@@ -125,14 +123,6 @@ def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -
     check_factors(result_type(self, tensor1, tensor2), self, value)
 
 
-def _addcmul(xp: Namespace, self: Array, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + times(xp, tensor1, value) * tensor2
-
-
-def _addcdiv(xp: Namespace, self: Array, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + times(xp, tensor1, value) / tensor2
-
-
 def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
     if tensor1.dtype.category < dt.FLOAT and tensor2.dtype.category < dt.FLOAT:
         raise RuntimeError(
@@ -146,7 +136,7 @@ def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: A
 
 addcmul = Elementwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-    _addcmul,
+    lambda xp, self, tensor1, tensor2, value: self + times(xp, tensor1, value) * tensor2,
     {
         "self": lambda g: g,
         "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
@@ -164,7 +154,7 @@ def _addcdiv_of_divisor(g: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any)
 
 addcdiv = Elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-    _addcdiv,
+    lambda xp, self, tensor1, tensor2, value: self + times(xp, tensor1, value) / tensor2,
     {
         "self": lambda g: g,
         "tensor1": lambda g, tensor2, value: g * conj(over(value, tensor2)),

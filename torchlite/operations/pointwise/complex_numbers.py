@@ -10,7 +10,6 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
-from ...core.values.errors import tell_of_half_complex
 from ...core.values.layout import strided
 from ..making.copy import clone
 from ..shapes.slicing import select
@@ -35,10 +34,6 @@ def _check_complex(self: Tensor) -> None:
             "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
             "original."
         )
-
-
-def _view_as_complex(xp: Namespace, array: Array) -> Any:
-    return array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0]
 
 
 def _check_pairs(self: Tensor) -> None:
@@ -76,7 +71,7 @@ view_as_real = ViewOp(
 publish(view_as_real, method=False)
 view_as_complex: ViewOp = ViewOp(
     "view_as_complex(Tensor self)",
-    _view_as_complex,
+    lambda xp, array: array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0],
     {"self": lambda g: view_as_real.apply(g)},
     check=_check_pairs,
     reinterprets=True,
@@ -223,9 +218,7 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
 
 def _join(xp: Namespace, real: Any, imag: Any) -> Any:
     d = dt.of_numpy(real.dtype).to_complex()
-    if d is dt.complex32:
-        tell_of_half_complex()
-    made = xp.empty_like(xp.add(real, imag), dtype=d.numpy)
+    made = xp.empty_like(xp.add(real, imag), dtype=dt.WIDE.get(d, d).numpy)
     parts = _view_as_real(xp, made)
     parts[..., 0], parts[..., 1] = real, imag
     return made

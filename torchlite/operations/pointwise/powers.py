@@ -166,9 +166,7 @@ def _power_of(self: Tensor, other: Any) -> Any:
     return any_pow(other, self)
 
 
-publish_python(
-    "square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True),
-)
+publish_python("square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True))
 
 
 @method("square_")

@@ -138,9 +138,7 @@ def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Gen
     return backend.from_host(numbers)
 
 
-_noise = LaidOp(
-    "_rrelu_noise(Tensor self, Scalar lower, Scalar upper, Generator? generator)", _draw, batch=RANDOM
-)
+_noise = LaidOp("_rrelu_noise(Tensor self, Scalar lower, Scalar upper, Generator? generator)", _draw, batch=RANDOM)
 
 
 def _rrelu(xp: Namespace, x: Array, noise: Any, lower: float, upper: float, training: bool) -> Any:

@@ -25,7 +25,17 @@ from ...core.machine.operands import converted, fitting_array, requires_grad, re
 from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn_once
+from ...core.values import (
+    Array,
+    Backend,
+    Namespace,
+    broadcast_shapes,
+    cannot_cast,
+    dt,
+    not_implemented_for,
+    strided,
+    warn_once,
+)
 from ..formulas import nought
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
@@ -52,7 +62,7 @@ def _check_condition(condition: Tensor, *choices: Any) -> None:
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
         )
-    elif condition.dtype is not dt.bool_:
+    elif condition.dtype is not dt.bool_ and condition.backend.layout is strided:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
         )
@@ -122,10 +132,6 @@ threshold_backward: Op = Op(
 publish(threshold_backward, function=False, method=False)
 
 
-def _relu_backward(g: Any, result: Any) -> Any:
-    return g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0)
-
-
 def _relu_refuses(d: dt.dtype) -> Exception | None:
     if d is dt.bool_:
         return RuntimeError("Boolean inputs not supported for relu")
@@ -141,7 +147,7 @@ def _check_relu_in_place(target: Tensor) -> None:
 relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
-    _relu_backward,
+    lambda g, result: g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0),
     dtypes=REAL,
     refuse=_relu_refuses,
     on_arrays=by_kernel(threshold_backward, renamed={"self": "result"}, threshold=0),

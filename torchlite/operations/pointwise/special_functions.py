@@ -21,11 +21,7 @@ special: dict[str, Callable[..., Any]] = {}
 
 
 def _function(
-    name: str,
-    kernel: Callable[..., Any],
-    vjp: Callable[..., Any] | None,
-    in_torch: bool = True,
-    **more: Any,
+    name: str, kernel: Callable[..., Any], vjp: Callable[..., Any] | None, in_torch: bool = True, **more: Any
 ) -> Unary:
     """A function of real numbers, in `torch` or in `torch.special`."""
     op = Unary(name, kernel, vjp, result="float", halves="wide", **{"dtypes": dt.FLOATS} | more)

@@ -12,8 +12,8 @@ from ...core.values import Array, Namespace, contiguous_strides, dt, errors, res
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
+from .exact import Exact, Product
 from .matmul import (
-    Exact,
     _check_bmm,
     _check_inner,
     _each_adjoint,
@@ -73,7 +73,7 @@ def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) ->
         )
 
 
-addmm = Exact(
+addmm = Product(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product,
     {
@@ -85,7 +85,7 @@ addmm = Exact(
             scaled(to_second(g, mat1, mat2_shape, mat2_stride), alpha)
         ),
     },
-    check_form=_check_addmm, check_in_place=_check_written,
+    check_form=_check_addmm, check_in_place=_check_written, factor=1,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
     shows="alpha beta mat1_sym_sizes mat2_sym_sizes",
 )

@@ -271,9 +271,7 @@ def _aligned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> 
     return tuple([t if t.array.shape[:-2] == lead else t.expand((*lead, *t.shape[-2:])) for t in (query, key, value)])
 
 
-def _takes(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, grouped: bool
-) -> bool:  # fmt: skip
+def _takes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, grouped: bool) -> bool:
     """Whether PyTorch's fused kernel takes these."""
     q, k, v = [t.array.shape for t in (query, key, value)]
     if not len(q) == len(k) == len(v) == 4 or dropout_p or (mask is not None and requires_grad(mask)):
@@ -328,9 +326,7 @@ def _scaled_dot_product_attention(
     four = query.dim() == key.dim() == value.dim() == 4 and query.shape[-1] == value.shape[-1]
     differentiated = attn_mask is not None and requires_grad(attn_mask)
     if is_causal and attn_mask is not None and (not four or differentiated or dropout_p):
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-        )
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if is_watched() or query.backend.handed:
         fused = _takes(query, key, value, attn_mask, dropout_p, enable_gqa)
         run = _run_fused if fused else shown.unfused

@@ -36,9 +36,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     return (units[0] * units[1]).sum(dim)
 
 
-@published(
-    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", method=False,
-)  # fmt: skip
+@published("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of the differences, to which `eps` is added, along the last dimension."""
     apart = x1 - x2 + eps
@@ -93,7 +91,7 @@ def _pdist(xp: Namespace, self: Array, p: float) -> Any:
     n, size = self.shape
     if not size:
         return xp.zeros(n * (n - 1) // 2, self.dtype)
-    if xp is np and n * n * size > _MANY:
+    if xp.ndarray is np.ndarray and n * n * size > _MANY:
         rows = [_distances(self[i + 1 :] - self[i], -1, False, p) for i in range(n - 1)]
         return xp.concatenate(rows, dtype=self.dtype)
     first, second = xp.triu_indices(n, 1)

@@ -11,7 +11,8 @@ from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
-from .matmul import Exact, into_exactly, product
+from .exact import Exact
+from .matmul import into_exactly, product
 
 # ---- the cross product
 
@@ -160,6 +161,4 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     return _by_differences.apply(x1, x2, p)
 
 
-describe(
-    cross="The cross product of vectors of three elements along a dimension.",
-)
+describe(cross="The cross product of vectors of three elements along a dimension.")

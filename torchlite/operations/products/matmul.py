@@ -19,6 +19,7 @@ from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
+from .exact import Exact, Product
 
 # ---- kernels
 
@@ -95,12 +96,6 @@ def H(t: Tensor) -> Tensor:
 
 
 # ---- matrices
-
-
-class Exact(Op):
-    """Its `out=` is of the result's dtype."""
-
-    exact_out = True
 
 
 def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_operand: int = 0) -> Callable[..., None]:
@@ -203,7 +198,7 @@ def to_second(g: Tensor, mat1: Tensor, shape: Sequence[int], stride: Sequence[in
     return adjoint(mat1).mm(g)
 
 
-mm = Exact(
+mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {
         "self": lambda g, mat2, self_shape, self_stride: to_first(g, mat2, self_shape, self_stride),
@@ -290,7 +285,7 @@ def _check_mv_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("mv", vec.dtype, out.dtype, exact=True)
 
 
-mv = Exact(
+mv = Product(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: adjoint(self).mv(g)},

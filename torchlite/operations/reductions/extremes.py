@@ -49,9 +49,7 @@ def _parts(xp: Namespace, g: Array, chosen: Array, count: Array) -> Any:
     return xp.where(chosen, g / count, 0 * g)
 
 
-def _parts_of_all(
-    follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array
-) -> Any:  # fmt: skip
+def _parts_of_all(follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array) -> Any:
     """`_share_all` on a device."""
     chosen = follow(_chosen, backend.xp, self, result)
     return follow(_parts, backend.xp, g, chosen, backend.sum(chosen, axes, True).astype(g.dtype))
@@ -85,9 +83,7 @@ def has_elements(name: str, as_given: bool = False) -> Callable[..., None]:
         for given in (dim,) if dim.__class__ is int else dim:
             at = wrap_dim(given, len(shape))
             if not shape[at]:
-                raise IndexError(
-                    f"{name}(): Expected reduction dim {given if as_given else at} to have non-zero size."
-                )
+                raise IndexError(f"{name}(): Expected reduction dim {given if as_given else at} to have non-zero size.")
 
     return check
 

@@ -65,6 +65,4 @@ hash_tensor = Op(
 publish(hash_tensor)
 
 
-describe(
-    hash_tensor="A number that tells tensors apart by their bits.",
-)
+describe(hash_tensor="A number that tells tensors apart by their bits.")

@@ -66,9 +66,7 @@ def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[
     return prepared
 
 
-_RUNNING: dict[str, Any] = {
-    "integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True,
-}  # fmt: skip
+_RUNNING: dict[str, Any] = {"integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True}
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
@@ -167,9 +165,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
         Along(
             f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             _running_extreme(_combine),
-            lambda g, indices, self, dim: (
-                zeros(g, self.shape).scatter_add(dim, indices, g) if g.numel() else g
-            ),
+            lambda g, indices, self, dim: (zeros(g, self.shape).scatter_add(dim, indices, g) if g.numel() else g),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
             check_form=_scalar_dim(_name),
@@ -338,9 +334,7 @@ def _zeros(y: Tensor, dim: int) -> Tensor:
 for _name in ("trapezoid", "trapz"):
     publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), method=False)
 publish(
-    *_area(
-        "cumulative_trapezoid", Tensor.cumsum, _sums_of_strips, lambda y, dim: y * 1.0
-    ),
+    *_area("cumulative_trapezoid", Tensor.cumsum, _sums_of_strips, lambda y, dim: y * 1.0),
     method=False,
 )  # fmt: skip
 

@@ -326,9 +326,7 @@ _SEARCH: dict[str, Any] = {
     "prepare": _measured, "into": lambda op, out, values: _into_places(out, op.apply, values, op.name),
 }  # fmt: skip
 _HOW = "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
-_in_rows = Op(
-    f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING, **_SEARCH
-)
+_in_rows = Op(f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING, **_SEARCH)
 
 
 def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:

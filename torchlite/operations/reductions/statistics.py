@@ -89,9 +89,7 @@ def _running(xp: Namespace, array: Array, axes: tuple[int, ...], mean: Any) -> A
     return xp.where(wild.sum(axes, keepdims=True) > last, mean.dtype.type(math.nan), mean)
 
 
-def _var_vjp(
-    g: Tensor, self: Tensor, dim: Any, correction: float | None, keepdim: bool, result_numel: int
-) -> Tensor:  # fmt: skip
+def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, keepdim: bool, result_numel: int) -> Tensor:
     g = with_reduced(g, self, dim, keepdim)
     count = self.numel() // max(result_numel, 1)
     freedom = count - (1 if correction is None else correction)
@@ -314,9 +312,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
         assert weights is not None
         freedom = total - correction * (weights * aweights).sum() / total
     if _number(freedom) <= 0:
-        warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-        )
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         freedom = 0
     rest = t - mean.unsqueeze(1)
     products = rest.mm(conj(rest if weights is None else rest * weights).t())

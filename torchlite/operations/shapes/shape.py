@@ -389,9 +389,7 @@ publish_python(
     lambda self, other: expand.apply(self, other.array.shape, False),
     function=False,
 )
-publish_python(
-    "broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False)
-)
+publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
 
 
 @function("broadcast_tensors")
@@ -408,9 +406,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have when broadcast together."""
     for shape in shapes:
         if not isinstance(shape, (int, Sequence)):
-            raise RuntimeError(
-                f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}"
-            )
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max([len(s) for s in given], default=0)
     for at, shape in enumerate(given):

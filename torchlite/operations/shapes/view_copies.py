@@ -116,9 +116,7 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     return diagonal_copy.apply(self, diagonal, 0, 1)
 
 
-publish_python(
-    "diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset)
-)
+publish_python("diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset))
 
 describe(diagflat="The matrix that has the flattened tensor on a diagonal.")
 describe(**{

@@ -136,6 +136,4 @@ publish(
 )
 
 
-describe(
-    slice_inverse="The view of `src` of which `input` is a slice.",
-)
+describe(slice_inverse="The view of `src` of which `input` is a slice.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python
@@ -63,13 +63,9 @@ def _dequantize(self: Tensor) -> Tensor:
     return real(self.array)
 
 
-def _dequantize_each(given: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return tuple(map(_dequantize, given))
-
-
 publish(
     Composite("dequantize.self(Tensor self)", _dequantize),
-    Composite("dequantize.tensors(Tensor[] tensors)", _dequantize_each),
+    Composite("dequantize.tensors(Tensor[] tensors)", lambda given: tuple(map(_dequantize, given))),
 )
 Tensor.is_quantized = property(  # type: ignore[assignment, method-assign]
     lambda self: self.backend.quantized, doc="Whether the elements are integers that stand for numbers."

@@ -57,9 +57,7 @@ def check_optimizer(optimizer: Any) -> None:
 def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
     """Called first in `get_lr`, says that `get_last_lr` is meant where no step is being made."""
     if not lr_scheduler._get_lr_called_within_step:
-        warn(
-            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-        )
+        warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
 
 class LRScheduler:

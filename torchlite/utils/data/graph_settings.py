@@ -11,9 +11,7 @@ from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import DataPipeGraph, traverse_dps
 from .sampler import drawn_seed
 
-__all__ = [
-    "apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes",
-]  # fmt: skip
+__all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes"]
 
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:

@@ -107,9 +107,7 @@ def fuse_by_partitions(
     """Put each of several sets of nodes into a module of its own."""
     for at, partition in enumerate(partitions):
         nodes = topo_sort(partition)
-        sub_gm, taken, given = fuse_as_graphmodule(
-            gm, nodes, f"{prefix}{at}", always_return_tuple=always_return_tuple
-        )
+        sub_gm, taken, given = fuse_as_graphmodule(gm, nodes, f"{prefix}{at}", always_return_tuple=always_return_tuple)
         insert_subgm(gm, sub_gm, taken, given)
         erase_nodes(gm, nodes)
     return legalize_graph(gm)

@@ -30,9 +30,7 @@ class _Split(IterDataPipe[Any]):
         self.num_instances = num_instances
         self.buffer_size = buffer_size
         if buffer_size < 0:
-            warn(
-                f"Unlimited buffer size is set for `{self.function}`, please be aware of OOM at random places",
-            )
+            warn(f"Unlimited buffer size is set for `{self.function}`, please be aware of OOM at random places")
         self._forget()
 
     def _forget(self) -> None:

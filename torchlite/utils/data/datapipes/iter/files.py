@@ -52,9 +52,7 @@ class FileListerIterDataPipe(_Sized):
 class FileOpenerIterDataPipe(_Sized):
     """Pairs of a path and the file there, opened."""
 
-    def __init__(
-        self, datapipe: Iterable[str], mode: str = "r", encoding: str | None = None, length: int = -1
-    ) -> None:
+    def __init__(self, datapipe: Iterable[str], mode: str = "r", encoding: str | None = None, length: int = -1) -> None:
         if mode not in ("b", "t", "rb", "rt", "r"):
             raise ValueError(f"Invalid mode {mode}")
         if "b" in mode and encoding is not None:
