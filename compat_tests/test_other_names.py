@@ -207,3 +207,17 @@ def test_symbolic_traces_call_them(torch, tell):
     traced = import_module(f"{torch.__name__}.fx").symbolic_trace(program)
     tell([(node.op, node.name, str(getattr(node.target, "__name__", node.target))) for node in traced.graph.nodes])
     tell(traced(torch.ones(2)))
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital'")
+def test_there_are_no_functions_and_methods_that_pytorch_lacks() -> None:
+    """In-place forms among them, most of which are methods alone; but for what backends and tensors are made of."""
+    torch = pytest.importorskip("torch")
+    for ours, theirs, own in (
+        (torchlite, torch, {"register_backend"}),
+        (torchlite.Tensor, torch.Tensor, {"alias", "host_array", "more"}),
+    ):
+        shown = {name for name in dir(ours) if name[0] != "_" and callable(getattr(ours, name))}
+        assert {name for name in shown if not hasattr(theirs, name)} == own
+    with pytest.raises(AttributeError, match=re.escape("did you mean the method torch.Tensor.add_?")):
+        torchlite.add_  # noqa: B018

@@ -131,8 +131,9 @@ _UNLISTED = """
     legacy_contiguous_format lstsq lu matrix_rank pca_lowrank per_channel_affine per_channel_affine_float_qparams
     per_channel_symmetric per_tensor_affine per_tensor_symmetric preserve_format register_backend segment_reduce
     set_default_dtype set_grad_enabled set_vital solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr strided
-    svd_lowrank symeig threshold_backward to_dlpack unique
+    svd_lowrank symeig to_dlpack unique
 """  # public names that `from torch import *` does not bring, as in PyTorch
+_INNER = {"absent", "annotations", "constants", "core", "faces", "kernels", "operations", "queries"}
 _OLD = frozenset(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"))
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
@@ -167,4 +168,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_HOME} - {"annotations"})
+    return sorted({*globals(), *_LATER, *_HOME} - _INNER)

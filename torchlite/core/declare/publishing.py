@@ -186,6 +186,17 @@ _IN_PYTHON = ("__rsub__", "__floordiv__")
 _TOLD_OF = (*_IN_PYTHON, "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__")
 
 
+# In-place forms that are functions of torch, too; the others are methods alone.
+_IN_PLACE_FUNCTIONS = frozenset((
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
+    "asin_", "asinh_", "atan_", "atanh_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_",
+    "cos_", "cosh_", "deg2rad_", "erf_", "erfc_", "exp2_", "exp_", "expm1_", "fill_", "fix_", "floor_", "frac_",
+    "gcd_", "i0_", "index_put_", "lcm_", "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_", "nan_to_num_",
+    "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_",
+    "sinh_", "sqrt_", "square_", "tan_", "tanh_", "trunc_", "xlogy_", "zero_",
+))  # fmt: skip
+
+
 def _publish(name: str, ops: Sequence[Any], function: bool, method: bool) -> tuple[Any, Any]:
     """Publish the function and the method of a name."""
     if len(ops) == 1:
@@ -208,7 +219,8 @@ def _in_place(name: str, ops: Sequence[Any], inplace: bool) -> Any:
     write = ops[0].inplace() if len(ops) == 1 else overloaded(name, *ops, inplace=True)[1]
     if inplace:
         setattr(Tensor, name, write)
-        functions.setdefault(name, write)
+        if name in _IN_PLACE_FUNCTIONS:
+            functions[name] = write
     return write
 
 

@@ -24,7 +24,9 @@ def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = F
     else:
         made = public[general] = _elements(general) if tensors else _number(general, None if numbers else 0)
         made.__wrapped__ = general.__wrapped__
-    functions[name] = named(made, general)
+    made = named(made, general)
+    if name in functions:
+        functions[name] = made
     setattr(Tensor, name, made)
 
 

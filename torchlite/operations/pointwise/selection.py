@@ -13,6 +13,7 @@ from ...core.declare import (
     Op,
     Unary,
     describe,
+    function,
     publish,
     publish_python,
     refusal,
@@ -128,7 +129,7 @@ threshold_backward: Op = Op(
     },
     batch=LEADING,
 )
-publish(threshold_backward, method=False)
+publish(threshold_backward, function=False, method=False)
 
 
 def _relu_refuses(d: dt.dtype) -> Exception | None:
@@ -160,7 +161,8 @@ threshold = Elementwise(
     {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
     dtypes=REAL - {dt.bool_},
 )
-publish(threshold, method=False, inplace=True)
+publish(threshold, method=False)
+function("threshold_")(threshold.inplace())
 
 
 # ---- bounds

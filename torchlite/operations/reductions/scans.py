@@ -222,7 +222,7 @@ logcumsumexp = Along(
     check_form=_check_inexact,
     exact_out=True,
 )
-publish(logcumsumexp, inplace=True)
+publish(logcumsumexp)
 
 # ---- differences and areas
 
