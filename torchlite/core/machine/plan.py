@@ -34,6 +34,7 @@ _MOST = 1024  # forms of call of one function that are remembered at a time
 _TRIED = 16  # calls without a plan, after which none is looked for where no form had one
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
 _SEQUENCES = frozenset((tuple, list, Size))
+_UNTYPED: Any = (None, None)  # a result of which neither dtype is known beforehand
 
 Plan = Any  # a function (state, mode, tensors) giving the results
 
@@ -192,7 +193,7 @@ def plan_op(
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
     single, array_class, asarray = results.__class__ is Tensor, backend.Array, backend.asarray
     known: Any = _known((results,) if single else results)
-    result_type, numpy_type = known[0] if known else (None, None)
+    result_type, numpy_type = known[0] if known else _UNTYPED
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = filler(values, operands, len(tensors))
     after = _after(op.finish, returns, bound)
