@@ -14,6 +14,13 @@ SEED = os.environ.get("TORCHLITE_SEED") or datetime.now(UTC).date().isoformat()
 os.environ.pop("CI", None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis draws by the day's seed, too, so that what a run found can be found again."""
+    if getattr(config.option, "hypothesis_seed", "") is None:
+        config.option.hypothesis_seed = SEED
+
+
 def pytest_report_header() -> list[str]:
     """Says whether the live comparisons run, which need real PyTorch, and what is drawn today."""
     try:

@@ -44,6 +44,11 @@ def in_order_of(backend: Backend, made: Any, array: Array) -> Any:
     return backend.ordered(made, dense_strides(array.shape, backend.strides(array)))
 
 
+def arranged_as_copy(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+    """`arranged` for results that PyTorch writes into an empty copy of the operand."""
+    return in_order_of(values[0].backend.real, outputs, values[0].array)
+
+
 def _clone(backend: Backend, array: Array, format_: memory_format | None) -> Any:
     if format_ is None or format_ is preserve_format:
         return in_order_of(backend, backend.copy(array), array)

@@ -11,7 +11,7 @@ from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, p
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
 from ...core.values.layout import strided
-from ..making.copy import clone
+from ..making.copy import arranged_as_copy, clone
 from ..shapes.slicing import select
 from ..vocabulary import COMMON
 from .selection import where
@@ -109,7 +109,9 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 # ---- conjugates
 
-conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON)
+conj_physical = Unary(
+    "conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy
+)
 in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1")
 publish(in_place, function=False, method=False, inplace=True)
 publish_python(

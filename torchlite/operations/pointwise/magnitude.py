@@ -13,7 +13,7 @@ from ...core.machine.tensor import Tensor
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt
 from ..formulas import zeros
-from ..making.copy import in_order_of
+from ..making.copy import arranged_as_copy
 from ..vocabulary import ORDERED, TENSOR_FIRST, TENSORS, no_complex, undifferentiable, zero_gradient
 from .selection import where
 
@@ -40,10 +40,7 @@ def _no_complex_abs(self: Tensor) -> None:
 
 
 def _arranged_magnitudes(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
-    t = values[0]
-    if t.dtype.is_complex:  # what they are written into is a copy of the operand, but for its dtype
-        return in_order_of(t.backend.real, outputs, t.array)
-    return Elementwise.arranged(op, outputs, values)
+    return (arranged_as_copy if values[0].dtype.is_complex else Elementwise.arranged)(op, outputs, values)
 
 
 def _check_magnitudes(out: Any, values: Sequence[Any]) -> None:

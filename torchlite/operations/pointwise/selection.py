@@ -38,7 +38,7 @@ from ...core.values import (
 )
 from ..formulas import nought
 from ..gradient_kernels import by_kernel
-from ..making.copy import in_order_of
+from ..making.copy import arranged_as_copy
 from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
 
 # ---- where
@@ -410,7 +410,7 @@ nan_to_num = Elementwise(
     {"self": lambda g, self: g * self.isfinite()},
     complex_gradients=False,
     dtypes=COMMON,
-    arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy
+    arranged=arranged_as_copy,
 )
 publish(nan_to_num, inplace=True)
 
