@@ -9,7 +9,7 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
-from ...core.memory import lend
+from ...core.memory import borrowed, lend
 from ...core.native import quick
 from ...core.state import local, look_past_forms
 from ...core.values import CPU, Array, dt, get_default_device, type_name, warn
@@ -194,7 +194,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     d = _own_dtype(ndarray)
     if not ndarray.flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
-    return wrap(lend(ndarray).view(np.ndarray), d, get_backend(CPU))
+    return wrap(borrowed(ndarray), d, get_backend(CPU))
 
 
 def _own_dtype(ndarray: np.ndarray) -> dt.dtype:
