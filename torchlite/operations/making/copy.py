@@ -352,7 +352,7 @@ def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any
     if source.backend.real is not backend:
         array = backend.bring(array, source.backend.real)
     if source.dtype is not self_.dtype:
-        array = backend.cast(array, self_.dtype.numpy)
+        array = local.state.quiet(backend.cast, array, self_.dtype.numpy)
     backend.write(self_.array, array)
     bump(self_)
 
