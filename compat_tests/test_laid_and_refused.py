@@ -88,3 +88,31 @@ def test_volumes_spread_back_lie_as_pytorchs_kernels_leave_them(images, filters,
                 tell(torch.nn.functional.conv_transpose3d(one, other, groups=groups, stride=stride).stride())
 
     program()
+
+
+# Of two operands, which lie by rows, or by columns.
+GRADIENTS = """
+x @ y.t()
+x.mm(y.t())
+x[:1].mm(y.t())
+F.linear(x, y)
+F.linear(x, y, y[:, 0])
+F.linear(x[0], y)
+F.linear(x.expand(2, 3, 4), y)
+"""
+
+
+@pytest.mark.parametrize("call", GRADIENTS.strip().splitlines())
+def test_gradients_lie_as_operands_do(call):
+    @same_story
+    def program(torch, tell):
+        rows = torch.arange(12.0).reshape(3, 4), torch.arange(20.0).reshape(5, 4)
+        columns = [t.t().contiguous().t() for t in rows]
+        for given in (rows, columns, (rows[0], columns[1]), (columns[0], rows[1])):
+            x, y = [t.clone().requires_grad_() for t in given]
+            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional})
+            for create_graph in (False, True):
+                found = torch.autograd.grad(made, (x, y), torch.ones_like(made), True, create_graph)
+                tell([(t.stride(), t.detach()) for t in found])
+
+    program()
