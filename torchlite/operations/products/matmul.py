@@ -197,12 +197,11 @@ def _gradients_of_mm(
     xp: Namespace, g: Array, edges: Any, mat2: Array, self: Array, self_shape: Any, self_stride: Any, mat2_shape: Any,
     mat2_stride: Any,
 ) -> list[Any]:  # fmt: skip
-    of_self = of_mat2 = None
-    if edges[0] is not None:
-        of_self = xp.dot(mat2, g.T).T if by_columns(self_shape, self_stride) else xp.dot(g, mat2.T)
-    if edges[1] is not None:
-        of_mat2 = product(xp, g.T, self).T if by_columns(mat2_shape, mat2_stride) else product(xp, self.T, g)
-    return [of_self, of_mat2]
+    columns = by_columns(self_shape, self_stride), by_columns(mat2_shape, mat2_stride)
+    return [
+        None if edges[0] is None else xp.dot(mat2, g.T).T if columns[0] else xp.dot(g, mat2.T),
+        None if edges[1] is None else product(xp, g.T, self).T if columns[1] else product(xp, self.T, g),
+    ]
 
 
 mm = Product(
@@ -216,10 +215,8 @@ mm = Product(
     linear="each",
     batch=Leading(call=_mm_of_batches),
     on_arrays=by_formula(_gradients_of_mm),
-    formulas={
-        "self": lambda g, mat2, self_stride: (g @ mat2.T).by_rows(self_stride),
-        "mat2": lambda g, self, mat2_stride: (self.T @ g).by_rows(mat2_stride),
-    },
+    formulas={"self": lambda g, mat2, self_stride: (g @ mat2.T).by_rows(self_stride),
+              "mat2": lambda g, self, mat2_stride: (self.T @ g).by_rows(mat2_stride)},
     **_FAST, shows="mat2_sym_sizes self_sym_sizes",
 )  # fmt: skip
 publish(mm)
