@@ -18,7 +18,7 @@ from torchlite.kernels.cpu_random import MT19937Stream, arithmetic, normals
 from torchlite.nn.utils import clip_grad
 from torchlite.operations.images import grid_sample, resample
 from torchlite.operations.making import draws
-from torchlite.operations.places import gather, writing
+from torchlite.operations.places import gather, masked, writing
 
 pytestmark = pytest.mark.skipif(native is None, reason="without the native build")
 
@@ -60,6 +60,7 @@ TWINS = {  # that are no kernels of ops
     "cast": cast_array, "map_all": resample._map_all,
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
+    "masked_fill.write": masked._fill,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
     "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples, **OF_WORDS,
@@ -634,6 +635,40 @@ def test_gather_and_scatter_add(isa, dim):
             Pair("gather").kernel(x, dim, bad, False)
         with pytest.raises(RuntimeError, match="out of bounds"):
             Pair("scatter_add.write").kernel(np, x.copy(), dim, bad, numbers(at.shape, 1))
+
+
+CHOICES = [  # of the mask, and two arrays
+    *[((n,),) * 3 for n in SIZES if n], ((3, 1100),) * 3, ((3, 1100), (), (1100,)), ((3, 1), (3, 1100), ()),
+    ((1100,), (3, 1), (3, 1100)), ((4, 1, 5), (3, 1), (4, 3, 5)), ((2, 1, 3, 1), (4, 1, 5), (2, 1, 1, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.int32, np.int64, np.complex64), ids=lambda d: d.__name__)
+@pytest.mark.parametrize("shapes", CHOICES, ids=str)
+def test_masks(isa, shapes, dtype):
+    mask, *arrays = (np.asarray(numbers(shape, i)) for i, shape in enumerate(shapes))
+    if dtype == np.float32:
+        arrays = [special(a.size, i).reshape(a.shape) for i, a in enumerate(arrays)]
+    x, y = (a.astype(dtype) for a in arrays)
+    where, fill, number = Pair("where"), Pair("masked_fill.Scalar"), np.array(3, dtype)
+    signs = dtype != np.complex64
+    for laid, taken in layouts(mask > 0):
+        where.agree((laid, x, y), 0, 0, None if taken is False else taken, signs)  # no order of bytes is a wrong one
+    for laid, taken in layouts(x):
+        where.agree((mask > 0, laid, y), 0, 0, taken, signs)
+        fill.agree((laid, mask > 0, number), 0, 0, taken, signs)
+        if np.broadcast_shapes(laid.shape, mask.shape) == laid.shape and laid.flags.writeable:
+            Pair("masked_fill.write").agree((np, laid, mask > 0, number), 0, 0, taken, signs)
+    spread = np.broadcast_to(number, np.broadcast_shapes(*shapes))
+    where.agree((mask > 0, x, spread), 0, 0, True, signs)
+    where.agree((mask, x, y), 0, 0, False, signs)
+    where.agree((mask > 0, np.ones(x.shape, np.float16), y), 0, 0, False, signs)
+
+
+def test_masks_that_lie_in_what_they_fill():
+    bits = np.arange(8, dtype=np.int32)
+    with pytest.raises(Declined):
+        native.Kernel("masked_fill.write", decline)(np, bits, bits.view(bool)[3:11], np.array(3, np.int32))
 
 
 @pytest.mark.parametrize("reduction", (0, 1, 2))
@@ -1259,6 +1294,10 @@ def good_calls():
         yield name.removesuffix(".tanh"), (x, *rest)
     for name, rest in SLOPES.items():
         yield name.removesuffix(".tanh"), (x, y, *rest)
+    yield "where", (x > 0, x, y)
+    yield "masked_fill.Scalar", (x, y > 0, np.array(2, np.float32))
+    yield "masked_fill.Tensor", (x, y > 0, np.array(2, np.float32))
+    yield "masked_fill.write", (np, x, y > 0, np.array(2, np.float32))
     yield "elu_backward", (x, 1.0, 1, 1, False, y)
     for name in ("softmax", "log_softmax"):
         yield f"{name}.int", (x, -1)

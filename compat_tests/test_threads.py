@@ -35,6 +35,7 @@ def results():
     images, points = rows.view(11, 1, 101, 1203), torch.rand(11, 301, 303, 2) * 2 - 1
     made += [F.interpolate(images, scale_factor=1.5, mode="bilinear"), F.grid_sample(images, points)]
     made += [F.max_pool2d(images, 3, 2, 1), rows.cumsum(1), rows.cumprod(0), F.embedding(torch.arange(999) % 100, rows)]
+    made += [torch.where(x < 0.5, x, y), rows.masked_fill(rows[0] < 0.5, 2)]
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
     optimizer.step()

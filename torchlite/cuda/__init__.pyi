@@ -18,6 +18,7 @@ from torchlite.cuda import amp as amp
 from torchlite.cuda import comm as comm
 from torchlite.cuda import graphs as graphs
 from torchlite.cuda import jiterator as jiterator
+from torchlite.cuda import lazy as lazy
 from torchlite.cuda import memory as memory
 from torchlite.cuda import nccl as nccl
 from torchlite.core.values.device import no_cuda as no_cuda

@@ -37,7 +37,7 @@ PyObject *list_isas(void);
 extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
     channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
     sum_kernels[], step_kernels[], half_kernels[], few_kernels[], sample_kernels[], sparse_kernels[],
-    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[];
+    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[], where_kernels[];
 
 #define INLINE_ static inline
 

@@ -23,7 +23,7 @@ from ...kernels.summing import add_reduce
 from ..formulas import tensors
 from ..pointwise.selection import where
 from ..vocabulary import requirement
-from .in_one_kernel import in_one_kernel
+from .in_one_kernel import in_one_kernel, sums_of
 from .summing import carried
 
 # ---- variance
@@ -128,7 +128,8 @@ def _var_gradient(
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         return None
-    given = g, self, backend.sum(self, axes, True), float(count), 2 / freedom, *result
+    total = self.sum(axes, sums_of(self.dtype), keepdims=True)
+    given = g, self, total, float(count), 2 / freedom, *result
     return follow(_spread_of_root if result else _spread, backend.xp, *given)
 
 

@@ -22,6 +22,8 @@ typedef ptrdiff_t N;
     X(add_rows, (const RowSums *s)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
+    /* where.c */ \
+    X(choose, (const uint8_t *mask, const void *x, const void *y, void *to, N n, N item)) \
     /* running.c */ \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
     X(cumprod, (const float *x, float *y, N first, N n, N last)) \
