@@ -153,6 +153,7 @@ FACES = {
     "_vmap_internals": Face("", "func: vmap _vmap=vmap"),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
+    "cuda.amp.autocast_mode": Face("", "cuda.amp: autocast custom_bwd custom_fwd"),
     "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(
