@@ -391,6 +391,12 @@ static PyObject *call_from_numpy(PyObject *f, PyObject *const *args, size_t narg
     return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
 }
 
+static PyObject *call_tensor(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *made = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 1 ? tensor_of(args[0]) : NULL;
+    return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
+}
+
 static PyObject *call_is_tensor(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyObject *answer = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 1 ? is_tensor(args[0]) : NULL;
@@ -474,7 +480,7 @@ static PyObject *call_size_item(PyObject *f, PyObject *const *args, size_t nargs
 }
 
 static const struct { const char *name; vectorcallfunc call; } calls[] = {
-    {"size", call_size}, {"from_numpy", call_from_numpy}, {"is_tensor", call_is_tensor},
+    {"size", call_size}, {"from_numpy", call_from_numpy}, {"tensor", call_tensor}, {"is_tensor", call_is_tensor},
     {"is_grad_enabled", call_is_grad_enabled}, {"needs_dispatch", call_needs_dispatch}, {"Size", call_new_size},
     {"Size.__getitem__", call_size_item}, {NULL},
 };

@@ -463,8 +463,8 @@ class Signature:
         return [p for p in self.params if p.kwonly and p.type == "Scalar"]
 
     def with_out(self, method: bool) -> Signature:
-        """The same with the `out` that functions have."""
-        given = method or "out" in self.by_name
+        """The same with the `out` that functions have, but for those that write in place."""
+        given = method or self.name.endswith("_") or "out" in self.by_name
         return self if given else Signature(f"{self.text.rpartition(')')[0]}, Tensor? out=None)")
 
     def takes(self, count: int) -> bool:
@@ -484,7 +484,7 @@ def refusal(
     """The error for a call that fits none of these signatures, nor of PyTorch's overloads of that name."""
     overloads = [Signature(text) for text in pytorchs_overloads(name, method)] or signatures
     if len(overloads) == 1 and overloads[0].factors:  # beside the older overloads
-        overloads = [overloads[0].with_out(method)]
+        overloads = [overloads[0].called(name).with_out(method)]
     elif len(overloads) == 1:
         return TypeError(misfit(overloads[0].called(name), args, kwargs, method))
     meant = [form for form in overloads if form.takes(len(args) + len(kwargs))]

@@ -39,6 +39,7 @@ _tensor = Signature(f"tensor(any data, *, {_NEW}, bool pin_memory=False)")
 
 
 @function("tensor", _tensor)
+@quick
 def tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of the values of `data`."""
     if needs_dispatch(args, kwargs):

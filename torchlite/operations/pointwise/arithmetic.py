@@ -345,7 +345,7 @@ def _lerp(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
 
 
 def _lerp_by_number(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
-    step = end - self
+    step, weight = end - self, self.dtype.type(weight)
     return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
 

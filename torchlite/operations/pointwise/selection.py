@@ -13,7 +13,6 @@ from ...core.declare import (
     Op,
     Unary,
     describe,
-    function,
     publish,
     publish_python,
     refusal,
@@ -162,7 +161,7 @@ threshold = Elementwise(
     dtypes=REAL - {dt.bool_},
 )
 publish(threshold, method=False)
-function("threshold_")(threshold.inplace())
+functions["threshold_"] = threshold.inplace(False)
 
 
 # ---- bounds

@@ -70,7 +70,7 @@ def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[
 _RUNNING: dict[str, Any] = {"integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True}
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
+    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
     lambda g, dim: g if g.numel() <= 1 or g.shape[dim] == 1 else from_the_end(g, Tensor.cumsum, dim),
     linear=True,
     real_parts=True,
@@ -128,7 +128,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 cumprod = Along(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)),
+    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
     _cumprod_vjp,
     **_RUNNING,
 )
