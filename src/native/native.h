@@ -82,7 +82,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(floating) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
-    X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual)
+    X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual) X(Coo) X(Compressed)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -270,6 +270,7 @@ typedef struct {
     int ndims[MOST_TENSORS], count;
     PyObject *dtypes[MOST_TENSORS];  // borrowed: they live for ever
     uint64_t lifts[MOST_TENSORS]; // what levels make of each: levels.c
+    PyObject *sparse[MOST_TENSORS];  // of a sparse one, of -1 dims: its backend, shape and what its array has for strides
     int top;                      // the number of the level begun last that one belongs to, from 1 on
     PyObject *values, *names;     // the arguments with a mark for each tensor; the names of the last ones
 } Form;

@@ -94,7 +94,7 @@ def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return lifted(_made, data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 
 
-_as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
+_as_tensor = Signature("as_tensor(any data, *, ScalarType? dtype=None, Device? device=None)")
 
 
 @function("as_tensor", _as_tensor)

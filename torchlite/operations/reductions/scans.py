@@ -61,8 +61,9 @@ def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
 
 def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     prepared = Along.prepare(op, values, backend)
-    if op.dtype_at is not None and values[op.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
-        raise not_implemented_for(f"{op.signature.name}_out_cpu", dt.bool_)
+    asked = None if op.dtype_at is None else values[op.dtype_at]
+    if (asked is dt.bool_ or asked in dt.UNSIGNED) and values[0].dim() and values[0].numel():
+        raise not_implemented_for(f"{op.signature.name}_out_cpu", asked)
     return prepared
 
 
