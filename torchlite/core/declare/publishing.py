@@ -217,6 +217,7 @@ def _in_place(name: str, ops: Sequence[Any], inplace: bool) -> Any:
     """The in-place form of a name, which is published where that is asked for."""
     name += "_"
     alone, function = len(ops) == 1, inplace and name in _IN_PLACE_FUNCTIONS
+    call: Any
     call, write = (None, ops[0].inplace()) if alone else overloaded(name, *ops, inplace=True)
     if function:
         functions[name] = ops[0].inplace(False) if alone else call
