@@ -26,6 +26,8 @@ int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
 // sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
+// channels.c: of each channel of images (n, channels, size).
+void statistics_of(const float *x, double *mean, double *var, N n, N channels, N size);
 // columns.c: (rows, columns) to (columns, rows), whose rows are so far apart.
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.

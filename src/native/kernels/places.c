@@ -1,4 +1,6 @@
 // Embeddings and the negative log likelihood: what a vector of places picks, and where its gradient goes.
+#include <stdatomic.h>
+
 #include "kernel.h"
 
 #define PLACES(a) ((const int64_t *)PyArray_DATA(a))
@@ -178,28 +180,52 @@ static int split_at(PyObject *dim, PyArrayObject *x, PyArrayObject *at, N *first
     return 1;
 }
 
+// Of (first, size, last) and (first, n, last); where `first` is 1, what is picked goes by places instead.
+typedef struct { const float *from; const int64_t *at; float *to; N first, size, n, last; int add; atomic_int fine; } Picking;
+
+static void gather_share(void *work, N from, N to)
+{
+    Picking *w = work;
+    const N first = w->first > 1 ? to - from : 1, n = w->first > 1 ? w->n : to - from;
+    const N row = w->last * (w->first > 1 ? w->n : 1), before = w->first > 1 ? from * w->size * w->last : 0;
+    int fine;
+    loops->gather(w->from + before, w->at + from * row, w->to + from * row, first, w->size, n, w->last, &fine);
+    if (!fine) w->fine = 0;
+}
+
+static void scatter_share(void *work, N from, N to)
+{
+    const Picking *w = work;
+    const N row = w->n * w->last;
+    loops->scatter(w->from + from * row, w->at + from * row, w->to + from * w->size * w->last, to - from, w->size, w->n, w->last,
+                   w->add);
+}
+
 static PyObject *gather(PyObject *const *a, Py_ssize_t count)
 {
-    N first, size, n, last;
+    Picking w = {.fine = 1};
     PyArrayObject *x = count == 4 ? floats(a[0]) : NULL, *at = x ? array_of(a[2], NPY_INT64) : NULL;
-    if (!at || !PyBool_Check(a[3]) || !split_at(a[1], x, at, &first, &size, &n, &last) || !size) return NULL;
+    if (!at || !PyBool_Check(a[3]) || !split_at(a[1], x, at, &w.first, &w.size, &w.n, &w.last) || !w.size) return NULL;
     PyArrayObject *made = fresh_like(at);
-    int fine = 1;
-    if (made) WORK(PyArray_SIZE(at), loops->gather(data_of(x), PLACES(at), data_of(made), first, size, n, last, &fine));
-    if (!fine) Py_CLEAR(made);
+    if (!made) return NULL;
+    w.from = data_of(x), w.at = PLACES(at), w.to = data_of(made);
+    if (w.first > 1) SHARED(gather_share, w, w.first, w.n * w.last);
+    else SHARED(gather_share, w, w.n, w.last);
+    if (!w.fine) Py_CLEAR(made);
     return (PyObject *)made;
 }
 
 // `scatter(xp, self, dim, index, src)`, into itself.
 static PyObject *scattered(PyObject *const *a, Py_ssize_t count, int add)
 {
-    N first, size, n, last;
+    Picking w = {.add = add};
     PyArrayObject *to = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL, *at = to ? array_of(a[3], NPY_INT64) : NULL;
     PyArrayObject *from = at ? floats(a[4]) : NULL;
     if (!from || !PyArray_ISWRITEABLE(to) || !same_shape(from, at) || !is_apart(to, from) ||
-        !split_at(a[2], to, at, &first, &size, &n, &last) || !places_below(a[3], size))
+        !split_at(a[2], to, at, &w.first, &w.size, &w.n, &w.last) || !places_below(a[3], w.size))
         return NULL;
-    WORK(PyArray_SIZE(at), loops->scatter(data_of(from), PLACES(at), data_of(to), first, size, n, last, add));
+    w.from = data_of(from), w.at = PLACES(at), w.to = data_of(to);
+    SHARED(scatter_share, w, w.first, w.n * w.last);
     Py_RETURN_NONE;
 }
 
