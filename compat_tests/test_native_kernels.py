@@ -748,6 +748,14 @@ def test_halves(isa, half):
         pair.agree((array, dtype, None), taken=False)
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_singles_and_doubles(isa, n):
+    for x in (numbers(n), special(n)):
+        for given, dtype in ((x, np.float64), (x.astype(np.float64) / 3e-4, np.float32)):
+            for laid, taken in layouts(given):
+                Pair("cast").agree((laid, np.dtype(dtype)), 0, 0, taken)
+
+
 @pytest.mark.parametrize("half", (torchlite.float16.numpy, torchlite.bfloat16.numpy), ids=str)
 @pytest.mark.parametrize("name", ("relu", "threshold_backward", "hardswish", "exp", "sigmoid"))
 def test_pointwise_kernels_compute_halves_in_floats(isa, half, name):
