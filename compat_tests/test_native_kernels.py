@@ -473,6 +473,20 @@ def test_topk(isa, shape, largest):
     pair.agree((numbers((2, 70)), 1, 0, largest, True), taken=False)
 
 
+@pytest.mark.parametrize("shape", [(n,) for n in SIZES if n] + [(5, 3), (2, 3, 40), (3, 1000)])
+@pytest.mark.parametrize("descending", (False, True))
+def test_sorts(shape, descending):
+    for x in (numbers(shape), np.round(numbers(shape)), special(shape), -np.abs(special(shape))):
+        for laid, taken in layouts(x):
+            for axis in {-1, len(shape) - 1}:
+                for name in ("sort", "argsort"):
+                    Pair(name).agree((laid, axis, descending), 0, 0, taken)
+                    Pair(f"{name}.stable").agree((laid, axis, True, descending), 0, 0, taken)
+    if len(shape) > 1:
+        Pair("sort").agree((x, 0, descending), 0, 0, taken=False)
+    Pair("sort").agree((x.astype(np.float64), -1, descending), 0, 0, taken=False)
+
+
 # ---- batch normalization
 
 
@@ -1392,6 +1406,9 @@ def good_calls():
         yield name, (x, None, False, 1)
         yield name, (x, (1,), True, None)
     yield "cumsum", (x, 1)
+    for name in ("sort", "argsort"):
+        yield name, (x, 1, False)
+        yield f"{name}.stable", (x, 1, True, False)
     for name in ("cummax", "cummin"):
         yield name, (x, 1)
     yield "prod", (x, None, False)

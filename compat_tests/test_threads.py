@@ -40,6 +40,7 @@ def results():
     made += [rows.gather(1, places), rows.scatter_add(1, places, rows), rows.scatter(1, places, rows)]
     made += [y.gather(0, (x * 1000).long()), rows.double().softmax(1), y.double(), y.double().div(3).float()]
     made += [torch.cat([rows, rows], 1), torch.stack([x, y]), F.pad(images, (2, 1, 0, 3)), rows.var(1)]
+    made += [*rows.sort(1), y.argsort()]
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
     optimizer.step()
