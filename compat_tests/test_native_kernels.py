@@ -164,7 +164,7 @@ UNARY = {
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {  # and other functions of two arrays
-    "logaddexp": (), "nextafter": (), "hypot": (),
+    "logaddexp": (), "nextafter": (), "hypot": (), "lerp.Scalar": (0.3,), "lerp.Scalar.far": (1.25,),
     "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
     "leaky_relu_backward": (-0.5, False), "hardtanh_backward": (-1, 2.5), "hardsigmoid_backward": (),
     "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (), "hardshrink_backward": (0.5,),
@@ -187,13 +187,23 @@ def test_unary(isa, name, n):
 @pytest.mark.parametrize("name", SLOPES)
 @pytest.mark.parametrize("n", SIZES)
 def test_slopes(isa, name, n):
-    pair, rest = Pair(name.removesuffix(".tanh")), SLOPES[name]
+    pair, rest = Pair(name.removesuffix(".tanh").removesuffix(".far")), SLOPES[name]
     for x in (numbers(n), special(n)):
         g = numbers(n, 1)
         for laid, taken in layouts(x):
             pair.agree((g, laid, *rest), 1e-5, atol(name), taken)
         if n > 1:
             pair.agree((g[:1], x, *rest), 1e-5, atol(name), taken=False)
+
+
+@pytest.mark.parametrize("weight", (0, 0.1, 0.4999, 0.5, 0.9, 1, -3.25, 12.7))
+def test_lerp_rounds_its_weight_as_torch_does(isa, weight):
+    x, y = numbers(1000), numbers(1000, 1)
+    wanted = torch.lerp(torch.from_numpy(x), torch.from_numpy(y), weight).numpy()
+    pair = Pair("lerp.Scalar")
+    for lerp in (pair.kernel, pair.twin):
+        far = np.abs(y - x) * max(1.0, abs(weight)) + np.abs(x)
+        assert (np.abs(lerp(x, y, weight) - wanted) <= 1.2e-7 * far).all()
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -222,6 +232,8 @@ def test_bounds_and_weights_of_one_number(isa, n):
 
 def atol(name):
     # The twins' 1 + erf(x) and 1 + tanh(x) lose what is small where x is negative, and 1 / (1 + exp(-x)), too.
+    if name.startswith("lerp"):  # whose terms may cancel
+        return 1e-6
     return 2e-5 if name.startswith("gelu") else 1e-35 if name == "silu_backward" else 1e-37
 
 
@@ -531,6 +543,27 @@ def test_embedding(isa, n):
     back.agree((numbers((2, 3, n)), at, 7, 3, True), 1e-6, 1e-6, taken=False)
     with pytest.raises(IndexError, match="out of range"):
         forward.kernel(w, at - 1, -1, False, False)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 5), (7, 2, 33), (7, 0)])
+def test_rows(isa, shape):
+    index, select = Pair("index.Tensor"), Pair("index_select")
+    x, at = numbers(shape), np.array([0, 6, 3, 3])
+    for laid, taken in layouts(x):
+        index.agree((laid, [at]), 0, 0, taken if x.size else True)
+        select.agree((laid, 0, at), 0, 0, taken if x.size else True)
+    index.agree((x, [at.reshape(2, 1, 2)]), 0, 0)
+    index.agree((x, [at[:0]]), 0, 0)
+    index.agree((x, [at - 7]), 0, 0, taken=False)
+    if len(shape) > 1:
+        index.agree((x, [None, at[:0]]), 0, 0, taken=False)
+    index.agree((x, [x.reshape(7, -1).sum(1) >= 0]), 0, 0, taken=False)
+    select.agree((x, len(shape) - 1, at[:0]), 0, 0, taken=len(shape) == 1)
+    for wrong in (at + 7, at - 8) if x.size else ():
+        with pytest.raises(IndexError, match="out of"):
+            index.kernel(x, [wrong])
+        with pytest.raises(IndexError, match="out of"):
+            select.kernel(x, 0, wrong)
 
 
 @pytest.mark.parametrize("n", (1, 5, 16, 33))

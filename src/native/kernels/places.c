@@ -22,20 +22,43 @@ static void take_share(void *work, N from, N to)
     loops->take_rows(w->from, w->size, w->at + from, w->to + from * w->bytes, to - from, w->bytes);
 }
 
+// What an array of places picks from the first dimension of `from`.
+static PyObject *rows_at(PyArrayObject *from, PyArrayObject *at)
+{
+    const int ndim = PyArray_NDIM(at), rest = PyArray_NDIM(from) - 1;
+    npy_intp shape[NPY_MAXDIMS];
+    if (ndim + rest > NPY_MAXDIMS) return NULL;
+    memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
+    memcpy(shape + ndim, PyArray_DIMS(from) + 1, rest * sizeof *shape);
+    PyArrayObject *made = fresh(ndim + rest, shape);
+    if (!made) return NULL;
+    const N n = product(shape + ndim, rest);
+    Taking work = {PyArray_DATA(from), PyArray_DIM(from, 0), PLACES(at), PyArray_DATA(made), n * (N)sizeof(float)};
+    SHARED(take_share, work, PyArray_SIZE(at), n);
+    return (PyObject *)made;
+}
+
 static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *w = count == 5 ? floats(a[0]) : NULL;
     PyArrayObject *at = w && PyArray_NDIM(w) == 2 ? places_below(a[1], PyArray_DIM(w, 0)) : NULL;
-    if (!at || PyArray_NDIM(at) >= NPY_MAXDIMS) return NULL;
-    npy_intp shape[NPY_MAXDIMS], n = PyArray_DIM(w, 1);
-    int ndim = PyArray_NDIM(at);
-    memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
-    shape[ndim] = n;
-    PyArrayObject *made = fresh(ndim + 1, shape);
-    if (!made) return NULL;
-    Taking work = {PyArray_DATA(w), PyArray_DIM(w, 0), PLACES(at), PyArray_DATA(made), n * (N)sizeof(float)};
-    SHARED(take_share, work, PyArray_SIZE(at), n);
-    return (PyObject *)made;
+    return at ? rows_at(w, at) : NULL;
+}
+
+// `index(array, [places])`
+static PyObject *index_first(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *from = count == 2 && PyList_CheckExact(a[1]) && PyList_GET_SIZE(a[1]) == 1 ? floats(a[0]) : NULL;
+    PyArrayObject *at = from && PyArray_NDIM(from) ? places_below(PyList_GET_ITEM(a[1], 0), PyArray_DIM(from, 0)) : NULL;
+    return at ? rows_at(from, at) : NULL;
+}
+
+static PyObject *index_select(PyObject *const *a, Py_ssize_t count)
+{
+    N dim;
+    PyArrayObject *from = count == 3 && whole_number(a[1], &dim) && !dim ? floats(a[0]) : NULL;
+    PyArrayObject *at = from && PyArray_NDIM(from) ? places_below(a[2], PyArray_DIM(from, 0)) : NULL;
+    return at && PyArray_NDIM(at) == 1 ? rows_at(from, at) : NULL;
 }
 
 static const N MANY = (N)1 << 40;  // rows
@@ -295,6 +318,8 @@ static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
 
 const KernelDef place_kernels[] = {
     {"embedding", embedding},
+    {"index.Tensor", index_first},
+    {"index_select", index_select},
     {"embedding_dense_backward", embedding_backward},
     {"_embedding_bag", embedding_bag},
     {"_embedding_bag_rows_backward", embedding_bag_backward},

@@ -48,6 +48,7 @@
     X(logaddexp, "logaddexp", "gx", log_of_sum(g, x)) \
     X(nextafter, "nextafter", "gx", next_to(g, x)) \
     X(hypot, "hypot", "gx", hypotenuse_of(g, x)) \
+    X(lerp, "lerp.Scalar", "gxp", fabsf(p) < 0.5f ? g + p * (x - g) : x + (p - 1) * (x - g)) \
     X(sin, "sin", "a", sine_of(x, 0)) \
     X(cos, "cos", "a", sine_of(x, 0.5))
 // clang-format on
