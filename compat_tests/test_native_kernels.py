@@ -1315,7 +1315,9 @@ def good_calls():
     for name, rest in UNARY.items():
         yield name.removesuffix(".tanh"), (x, *rest)
     for name, rest in SLOPES.items():
-        yield name.removesuffix(".tanh"), (x, y, *rest)
+        yield name.removesuffix(".tanh").removesuffix(".far"), (x, y, *rest)
+    yield "index_select", (x, 0, np.array([3, 0, 3]))
+    yield "index.Tensor", (x, [np.array([3, 0, 3])])
     yield "where", (x > 0, x, y)
     yield "masked_fill.Scalar", (x, y > 0, np.array(2, np.float32))
     yield "masked_fill.Tensor", (x, y > 0, np.array(2, np.float32))
