@@ -39,6 +39,7 @@ _ELSEWHERE = {
         "default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
         "seed", "seed_all", "set_rng_state", "set_rng_state_all",
     ),
+    "lazy": ("_get_device_index", "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_sleep"),
     "storages": (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
         "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",

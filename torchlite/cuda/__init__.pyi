@@ -20,6 +20,7 @@ from torchlite.cuda import gds as gds
 from torchlite.cuda import graphs as graphs
 from torchlite.cuda import green_contexts as green_contexts
 from torchlite.cuda import jiterator as jiterator
+from torchlite.cuda import lazy as lazy
 from torchlite.cuda import memory as memory
 from torchlite.cuda import nccl as nccl
 from torchlite.core.values.device import no_cuda as no_cuda

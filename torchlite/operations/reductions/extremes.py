@@ -38,7 +38,7 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
     chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
-    return chosen * (g / chosen.sum())
+    return g.new_zeros(self.shape).masked_fill(chosen, g / chosen.sum())
 
 
 def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
@@ -46,7 +46,7 @@ def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
 
 
 def _parts(xp: Namespace, g: Array, self: Array, result: Array, count: Array) -> Any:
-    return xp.where(_chosen(xp, self, result), g / count, 0 * g)
+    return xp.where(_chosen(xp, self, result), g / count, 0)
 
 
 def _parts_of_all(follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array) -> Any:
