@@ -19,7 +19,8 @@ from .conftest import numbers_of_the_cpu
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOSS = re.compile(r"^step +\d+ +loss +(\S+)", re.MULTILINE)
 STEPS = os.environ.get("TORCHLITE_STEPS", "2")
-# Those that draw no batches by a DataLoader, whose generator is the CPU's, which no default device of CUDA takes.
+# Those that print losses and whose tensors are all made on the default device: neither a DataLoader, whose generator is
+# the CPU's, nor what comes from NumPy's arrays follows that.
 SCRIPTS = (
     "basics/checkpoints", "basics/custom_function", "basics/hooks", "basics/polynomial_regression",
     "densities/diffusion", "densities/real_nvp", "graphs/gat", "graphs/gcn", "images/style_transfer",
