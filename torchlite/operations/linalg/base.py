@@ -188,7 +188,9 @@ def complaint(name: str, text: str, batched: bool, element: int) -> str:
 
 # What is said of a matrix by a function in whose name there is one of these; `info` is where it came to an end.
 _ENDS = {
-    "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    "inv": (
+        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+    ),
     "solve": "The solver failed because the input matrix is singular.",
     "cholesky": (
         "The factorization could not be completed because the input is not positive-definite (the leading minor of "
@@ -221,7 +223,7 @@ def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     told = local.state.mode.seer
     if told is not None and is_watched():
         told.together("_linalg_check_errors", "default", _CHECKING, (info, api_name, is_matrix))
-    else:
+    elif not info.is_meta:
         check_info(info.array, api_name)
 
 
