@@ -162,6 +162,7 @@ FACES = {
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
     "cuda._utils": Face("", "_utils: _get_device_index"),
+    "cuda.amp.autocast_mode": Face("", "cuda.amp: autocast custom_bwd custom_fwd"),
     "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(
