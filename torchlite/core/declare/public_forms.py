@@ -12,7 +12,7 @@ from ..machine.out_dtypes import BEFORE_DIMS, KEEPS_DTYPE, check_out_dtype
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
-from ..machine.plan import planned
+from ..machine.plan import Plans, planned
 from ..machine.tensor import Tensor
 from ..machine.tensor_base import TensorBase
 from ..machine.write import into
@@ -120,7 +120,7 @@ class PublicForms(InPlace):
         if not self.by_form:
             return general
         op = self
-        call = planned(lambda args, kwargs: op.comes_to(*op.bind(args, kwargs, method)), general)
+        call = planned(lambda args, kwargs: op.comes_to(*op.bind(args, kwargs, method)), general, Plans(op.levels))
         public[general] = call
         return call
 

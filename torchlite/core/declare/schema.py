@@ -147,19 +147,23 @@ def _operand(value: Any) -> Any:
     return value if is_tensor(value) else _scalar(value)
 
 
-def _scalar_type(value: Any) -> dtype:
-    found = (
-        {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value)
-        if isinstance(value, type)
-        else None
-    )
-    if found is not None:
+_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
+def dtype_of(value: Any) -> dtype | None:
+    """The dtype that a value is, or that it stands for as one of Python's types."""
+    if isinstance(value, type) and value in _PYTHON_DTYPES:
         from ..values.dtype import of_name
 
-        return of_name(found)
-    if isinstance(value, dtype):
-        return value
-    raise Mismatch
+        return of_name(_PYTHON_DTYPES[value])
+    return value if isinstance(value, dtype) else None
+
+
+def _scalar_type(value: Any) -> dtype:
+    found = dtype_of(value)
+    if found is None:
+        raise Mismatch
+    return found
 
 
 def _device(value: Any) -> device:

@@ -64,7 +64,7 @@ hardtanh_ = Elementwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
     {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
-    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits,
+    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits, by_form=True,
     on_arrays=by_kernel(hardtanh_backward),
 )  # fmt: skip
 hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace(False)
