@@ -1,6 +1,7 @@
 """Messages, objects, groups, gradients through collectives, and grids of processes, told as PyTorch's with gloo."""
 
 import importlib
+import warnings
 
 import pytest
 
@@ -224,13 +225,17 @@ def functional(torch, tell):
     c = importlib.import_module(f"{torch.__name__}.distributed._functional_collectives")
     rank, world = dist.get_rank(), dist.group.WORLD
     x = torch.arange(4.0).reshape(2, 2) + rank
-    for result in (
-        c.all_reduce(x, "sum", world), c.all_reduce(x, "avg", world), c.broadcast(x, 1, world),
-        c.all_gather_tensor(x, 0, world), c.all_gather_tensor(x, 1, world),
-        c.reduce_scatter_tensor(x, "sum", 0, world), c.reduce_scatter_tensor(x, "sum", 1, world),
-        c.all_to_all_single(x, None, None, world), c.permute_tensor(x[0], [1, 0], world),
-    ):  # fmt: skip
-        tell(c.wait_tensor(result).tolist())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for result in (
+            c.all_reduce(x, "sum", world), c.all_reduce(x, "avg", world), c.broadcast(x, 1, world),
+            c.all_gather_tensor(x, 0, world), c.all_gather_tensor(x, 1, world),
+            c.reduce_scatter_tensor(x, "sum", 0, world), c.reduce_scatter_tensor(x, "sum", 1, world),
+            c.all_to_all_single(x, None, None, world), c.permute_tensor(x[0], [1, 0], world),
+            c.all_reduce(x, "max", [0, 1]),
+        ):  # fmt: skip
+            tell(c.wait_tensor(result).tolist())
+    tell([each for each in said if "distributed.nn.functional" in str(each.message)])
     tell(x.tolist())
 
 
