@@ -283,9 +283,12 @@ def test_attention_modules_take_strided_ones_in_inference(torch, tell):
         tell(*layer(x).unbind())
 
 
+@pytest.mark.parametrize("weights_only", [True, False])
 @pytest.mark.parametrize("told", [True, False])
-@pytest.mark.parametrize("here, there", [("torch", "torchlite"), ("torchlite", "torch")])
-def test_jagged_ones_are_saved_for_the_other_library(here: str, there: str, told: bool) -> None:
+@pytest.mark.parametrize(
+    "here, there", [("torch", "torchlite"), ("torchlite", "torch"), ("torchlite", "torchlite")]
+)
+def test_jagged_ones_are_saved_for_both_libraries(here: str, there: str, told: bool, weights_only: bool) -> None:
     libraries = {"torch": pytest.importorskip("torch"), "torchlite": torchlite}
     writer, reader = libraries[here], libraries[there]
     values, offsets = writer.arange(10.0).reshape(5, 2), writer.tensor([0, 2, 5])
@@ -294,7 +297,7 @@ def test_jagged_ones_are_saved_for_the_other_library(here: str, there: str, told
     file = io.BytesIO()
     writer.save({"x": x}, file)
     file.seek(0)
-    read = reader.load(file, weights_only=False)["x"]
+    read = reader.load(file, weights_only=weights_only)["x"]
     assert read.is_nested and read.layout is reader.jagged and read.requires_grad
     assert [t.tolist() for t in read.unbind()] == [t.tolist() for t in x.unbind()]
     assert read.to_padded_tensor(0.0).tolist() == x.to_padded_tensor(0.0).tolist()

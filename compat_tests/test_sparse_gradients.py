@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import torchlite
+from torchlite.sparse import _products
 
 torch = pytest.importorskip("torch")
 
@@ -127,3 +128,60 @@ def test_custom_functions_take_sparse_tensors() -> None:
         return found
 
     assert program(torchlite) == program(pytest.importorskip("torch"))
+
+
+PRODUCTS = {
+    "mm": lambda lib, m, x: m @ x,
+    "sparse.mm": lambda lib, m, x: lib.sparse.mm(m, x),
+    "mv": lambda lib, m, x: lib.mv(m, x[:, 0].contiguous()),
+    "addmm": lambda lib, m, x: lib.addmm(x[:1], m, x),
+    "sparse.addmm": lambda lib, m, x: lib.sparse.addmm(x[:2], m, x, beta=0.5, alpha=2.0),
+    "addmv": lambda lib, m, x: lib.addmv(x[0], m, x[:, 0].contiguous(), beta=3),
+}
+
+
+def _product(lib: Any, name: str, layout: str, seed: int, wide: bool) -> list[Any]:
+    """A product, and its gradients, of a matrix that has more values the larger the seed."""
+    places = lib.tensor([[0, 1, 0, 1], [2, 0, 1, 1]])[:, :seed]
+    m = lib.sparse_coo_tensor(places, lib.arange(1.0, seed + 1), (2, 3)).coalesce()
+    if layout != "sparse_coo":
+        m = m.to_sparse(layout=getattr(lib, layout))
+    if layout == "sparse_csr" and not wide:
+        m = lib.sparse_csr_tensor(m.crow_indices().int(), m.col_indices().int(), m.values(), m.shape)
+    x = lib.arange(6.0).reshape(3, 2).sin().requires_grad_()
+    m.requires_grad_(seed % 2 == 0 and "mv" not in name and layout != "sparse_csc")
+    made = PRODUCTS[name](lib, m, x)
+    made.backward(lib.ones_like(made))
+    grads = [x.grad, *([m.grad.to_dense()] if m.requires_grad else [])]
+    return [type(made.grad_fn).__name__, *lib.cat([t.detach().flatten() for t in (made, *grads)]).tolist()]
+
+
+LAYOUTS = [(name, layout) for name in PRODUCTS for layout in ("sparse_csr", "sparse_csc", "sparse_coo")]
+LAYOUTS.remove(("addmv", "sparse_coo"))  # for which PyTorch has no kernel
+
+
+@pytest.mark.parametrize("wide", [True, False], ids=["int64", "int32"])
+@pytest.mark.parametrize(("name", "layout"), LAYOUTS)
+def test_products_of_one_form_are_pytorchs_each_time(name: str, layout: str, wide: bool) -> None:
+    """Whatever values there are, and whether gradients are wanted."""
+    for seed in (1, 2, 3, 4, 3, 0):
+        assert _product(torchlite, name, layout, seed, wide) == pytest.approx(_product(torch, name, layout, seed, wide))
+
+
+@pytest.mark.parametrize(("name", "layout"), [pair for pair in LAYOUTS if pair[1] != "sparse_csc"])
+def test_products_of_a_form_that_was_met_are_planned(name: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = torchlite.eye(2, 3).to_sparse(layout=getattr(torchlite, layout))
+    x = torchlite.ones(3, 2, requires_grad=True)
+    for _ in range(2):
+        PRODUCTS[name](torchlite, m, x)
+    monkeypatch.setattr(_products, "_times", None)
+    PRODUCTS[name](torchlite, m, x)
+
+
+def test_coordinates_of_other_dimensions_are_of_another_form() -> None:
+    for lib in (torchlite, torch):
+        matrix, x = lib.eye(2).to_sparse(), lib.arange(6.0).reshape(2, 3)
+        for _ in range(3):
+            assert (matrix @ x).equal(x)
+        with pytest.raises(RuntimeError, match="matrices expected, got 1D tensor"):
+            lib.eye(2).to_sparse(1) @ x

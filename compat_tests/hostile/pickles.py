@@ -244,7 +244,27 @@ _V3 = "torch._utils._rebuild_tensor_v3"
 _MOVE = "torch._utils._rebuild_device_tensor_from_cpu_tensor"
 _META_CALL = "torch._utils._rebuild_meta_tensor_no_storage"
 
+_NESTED = "torch.nested._internal.nested_tensor._rebuild_njt"
+_RANGE = "torch._dynamo.decorators._DimRange"
+
+
+def _nested(offsets: bytes = tensor(), dim: bytes = b"K\1", told: bytes = b"}") -> bytes:
+    parts = {
+        "values": tensor(), "offsets": offsets, "lengths": b"N", "_ragged_idx": dim, "_metadata_cache": told,
+        "requires_grad": b"\x89",
+    }  # fmt: skip
+    return call(_NESTED, mapping(*[text(key) + part for key, part in parts.items()]))
+
+
 _ARGUMENTS = {
+    "nested of nothing": call(_NESTED, b"}"),
+    "nested of a list": call(_NESTED, listed(tensor())),
+    "nested at a text": _nested(offsets=EVIL),
+    "nested at no dimension": _nested(dim=b"K\0"),
+    "nested at an expanded tensor": _nested(offsets=tensor(size=number(1 << 36) + b"\x85", stride=b"K\0\x85")),
+    "nested with bounds of text": _nested(told=mapping(text("max_seqlen") + EVIL)),
+    "range of a text": call(_RANGE, EVIL),
+    "state of a range of one": new(_RANGE) + b"K\1\x85b",
     "bytearray of a size": call("builtins.bytearray", number((1 << 32) - 1)),
     "set of a size": call("builtins.set", number(1 << 32)),
     "set of a text": call("builtins.set", text("abc")),

@@ -9,8 +9,13 @@ static inline int is_sequence(PyObject *value)
     return PyTuple_CheckExact(value) || PyList_CheckExact(value) || (PyObject *)Py_TYPE(value) == known.Size;
 }
 
+static int is_sparse(Tensor *t)
+{
+    return (PyObject *)Py_TYPE(t->array) == known.Compressed || (PyObject *)Py_TYPE(t->array) == known.Coo;
+}
+
 // A tensor that has a form; the one with the numbers is put into `inside`. NULL for anything else. Of strange strides, which
-// the form says, one may be.
+// the form says, one may be, or sparse.
 static Tensor *plannable(PyObject *value, PyObject *levels, Tensor **inside, uint64_t *lifts)
 {
     if ((PyObject *)Py_TYPE(value) != known.Tensor && !PyType_IsSubtype(Py_TYPE(value), &TensorParts))
@@ -20,6 +25,8 @@ static Tensor *plannable(PyObject *value, PyObject *levels, Tensor **inside, uin
     if (t->counter == known.UNVERSIONED || t->array == NULL)
         return NULL;
     const int strange = t->backend == known.guarded && levels == NULL && (PyObject *)Py_TYPE(t) == known.Tensor;
+    if (t->backend != known.cpu && !strange && levels == NULL && is_sparse(t))
+        return t;
     if (t->backend != known.cpu && !strange && (levels == NULL || (*inside = innermost(t, levels, lifts)) == NULL))
         return NULL;
     return PyArray_CheckExact((*inside)->array) ? t : NULL;
@@ -43,6 +50,26 @@ static int same_value(PyObject *a, PyObject *b)
     return same > 0;
 }
 
+// What tells sparse tensors of one dtype apart.
+static PyObject *sparse_form(Tensor *t)
+{
+    PyObject *shape = PyObject_GetAttrString(t->array, "shape"), *strides = PyObject_GetAttrString(t->array, "strides");
+    PyObject *form = shape == NULL || strides == NULL ? NULL : PyTuple_Pack(3, t->backend, shape, strides);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return form;
+}
+
+static int has_sparse_form(Tensor *t, PyObject *form)
+{
+    PyObject *own = form == NULL || PyTuple_GET_ITEM(form, 0) != t->backend ? NULL : sparse_form(t);
+    const int same = own == NULL ? 0 : PyObject_RichCompareBool(own, form, Py_EQ);
+    Py_XDECREF(own);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return same > 0;
+}
+
 static int matches(const Form *form, PyObject *expected, PyObject *value, Met *met)
 {
     if (expected == known.Tensor) {  // the mark
@@ -51,6 +78,9 @@ static int matches(const Form *form, PyObject *expected, PyObject *value, Met *m
         const int k = met->count;
         if (t == NULL || k >= form->count || inside->dtype != form->dtypes[k] || lifts != form->lifts[k])
             return 0;
+        met->tensors[k] = t;
+        if (!PyArray_CheckExact(inside->array))
+            return has_sparse_form(inside, form->sparse[k]) && ++met->count;
         PyArrayObject *array = (PyArrayObject *)inside->array;
         const int ndim = PyArray_NDIM(array);
         const size_t bytes = ndim * sizeof(npy_intp);
@@ -58,7 +88,7 @@ static int matches(const Form *form, PyObject *expected, PyObject *value, Met *m
             memcmp(met->geometry + ndim, PyArray_STRIDES(array), bytes) != 0)
             return 0;
         met->geometry += 2 * ndim;
-        met->tensors[met->count++] = t;
+        met->count++;
         return 1;
     }
     if (!is_sequence(expected))
@@ -102,11 +132,19 @@ PyObject *list_of(const Met *met)
 
 static int note_geometry(Form *form, Tensor *t, uint64_t lifts)
 {
+    const int k = form->count;
+    form->dtypes[k] = t->dtype;
+    form->lifts[k] = lifts;
+    if (!PyArray_CheckExact(t->array)) {
+        form->ndims[k] = -1;
+        form->count++;
+        return (form->sparse[k] = sparse_form(t)) == NULL ? -1 : 0;
+    }
     PyArrayObject *array = (PyArrayObject *)t->array;
-    const int ndim = PyArray_NDIM(array), k = form->count;
+    const int ndim = PyArray_NDIM(array);
     Py_ssize_t before = 0;
     for (int i = 0; i < k; i++)
-        before += 2 * form->ndims[i];
+        before += form->ndims[i] < 0 ? 0 : 2 * form->ndims[i];
     npy_intp *grown = PyMem_Realloc(form->geometry, (before + 2 * ndim + 1) * sizeof *grown);
     if (grown == NULL) {
         PyErr_NoMemory();
@@ -114,8 +152,6 @@ static int note_geometry(Form *form, Tensor *t, uint64_t lifts)
     }
     form->geometry = grown;
     form->ndims[k] = ndim;
-    form->dtypes[k] = t->dtype;
-    form->lifts[k] = lifts;
     if (number_of_level(lifts) > form->top)
         form->top = number_of_level(lifts);
     form->count++;
@@ -166,6 +202,8 @@ int take_form(Form *form, PyObject *args, PyObject *kwargs, PyObject *levels)
 void clear_form(Form *form)
 {
     PyMem_Free(form->geometry);
+    for (int i = 0; i < form->count; i++)
+        Py_XDECREF(form->sparse[i]);
     Py_XDECREF(form->values);
     Py_XDECREF(form->names);
 }

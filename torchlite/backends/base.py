@@ -65,8 +65,8 @@ class Backend:
     # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
     over_lists: ClassVar[Callable[..., None] | None] = None
     follow: ClassVar[Callable[..., Any] | None] = None  # runs a formula of arrays as one kernel
-    # By op name: from operands to their product without history, or to None where their form is to be looked at.
-    at_once: ClassVar[dict[str, Callable[..., Any]]] = {}
+    # By the names of products: from operands to what `Op.ready` gives of them.
+    ready: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def __init__(self, device_: device) -> None:
         self.device = device_

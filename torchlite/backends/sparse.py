@@ -11,12 +11,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import Any, ClassVar, TypeVar
 
 from ..core.declare import ViewOp
 from ..core.machine import Tensor, TensorBase, bump, computed, wrap
 from ..core.machine.write import check_fits, write
 from ..core.state import local, silent
+from ..core.structs import know
 from ..core.values import arrays, dt, warn_once
 from ..core.values.cached import cached
 from ..core.values.errors import missing_kernel_of
@@ -35,13 +37,17 @@ class SparseArray:
     values: Tensor
     base = None
     c_contiguous = False
-    strides = ()  # those are the parts'
+    strides: Any = ()  # what tells forms of one shape apart; those in memory are the parts'
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
     dtype = property(lambda self: self.values.array.dtype)
     itemsize = property(lambda self: self.values.dtype.itemsize)
     flags = property(lambda self: self)
+
+    def __getitem__(self, everything: EllipsisType) -> Any:
+        """Another array over the same parts."""
+        return self.over(*self.parts())
 
     def parts(self) -> tuple[Tensor, ...]:
         """The tensors that it is made of, the values last."""
@@ -79,6 +85,7 @@ class Coo(SparseArray):
 
     nnz = property(lambda self: self.values.array.shape[0])
     sparse_dim = property(lambda self: self.indices.array.shape[0])
+    strides = property(lambda self: (self.sparse_dim,))
     dense_dim = property(lambda self: self.values.array.ndim - 1)
 
     def parts(self) -> tuple[Tensor, Tensor]:
@@ -128,6 +135,9 @@ class Compressed(SparseArray):
         return Compressed(self.layout, *parts, self.shape)  # type: ignore[arg-type, call-arg]
 
 
+know(Coo=Coo, Compressed=Compressed)
+
+
 class Sparse(Backend):
     """What a sparse backend does otherwise than the device's."""
 
@@ -136,6 +146,7 @@ class Sparse(Backend):
     kind: ClassVar[str]  # what PyTorch calls such backends, before the name of the device
     rules: ClassVar[dict[str, Callable[..., Any]]]  # by the names of ops: from arguments to results
     writes: ClassVar[dict[str, Callable[..., Any]]]  # in-place forms that are no results written into the first operand
+    ready: ClassVar[dict[str, Callable[..., Any]]] = {}
     called: ClassVar[dict[str, str]]  # what PyTorch calls the kernels that it misses where an op here has another name
 
     @classmethod
@@ -256,8 +267,6 @@ class CooBackend(Sparse):
 class CompressedBackend(Sparse):
     """That of tensors in one of the compressed layouts."""
 
-    at_once: ClassVar[dict[str, Callable[..., Any]]] = {}
-
     Array = Compressed
     level = 3
     kind = "SparseCsr"
@@ -340,7 +349,7 @@ def _sparse(kind: type[Sparse], home: type[Backend]) -> type[Backend]:
 def _part(t: Tensor) -> Tensor:
     """A tensor to be a part of an array: without history, over the same memory."""
     t = computed(t)
-    return t if t.__class__ is Tensor and t.edge is None else t.alias()
+    return t if t.__class__ is Tensor and t.edge is None else t._alias()
 
 
 def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool = False) -> Tensor:

@@ -1,6 +1,7 @@
 """What a pickle may name when only weights are to be loaded.
 
-Every name is written out here: no module that grows makes this list longer. It is PyTorch's own list.
+Every name is written out here: no module that grows makes this list longer. It is PyTorch's own list,
+with what PyTorch adds for nested tensors once `torch.nested` and `torch._dynamo` are imported.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from ..core.machine import Tensor
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import dt
+from ..nested._internal.nested_tensor import NestedTensor
 from ..operations.making.legacy_types import TYPES
 from .calls import CALLS
 from .names import Missing, name_of, storage_type
@@ -52,6 +54,7 @@ _SCHEMES = """
 _NAMED: dict[str, Any] = {
     **{name: function for name, (function, _) in CALLS.items()},
     "torch.Tensor": Tensor,
+    "torch.nested._internal.nested_tensor.NestedTensor": NestedTensor,
     "torch.storage.TypedStorage": TypedStorage,
     "torch.storage.UntypedStorage": UntypedStorage,
     **_under("torch", _DTYPES, _of_dtype),

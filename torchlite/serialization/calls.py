@@ -21,6 +21,8 @@ from ..core.values import Size, dt
 from ..core.values.device import device
 from ..core.values.layout import NAMES as LAYOUTS
 from ..core.values.layout import layout, sparse_coo
+from ..faces.graphs import _DimRange
+from ..nested._internal.nested_tensor import _rebuild_njt
 from ..nn.parameter import Parameter
 from ..operations.making.pickles import _rebuild_from_type_v2
 from .bounds import Bounds
@@ -189,6 +191,26 @@ def _sparse(bounds: Bounds, args: tuple[Any, ...]) -> None:
     bounds.make(values.nbytes)
 
 
+_JAGGED = {
+    "values": Tensor, "offsets": Tensor, "lengths": (Tensor, type(None)), "_ragged_idx": int, "_metadata_cache": dict,
+    "requires_grad": bool,
+}  # fmt: skip
+
+
+def _jagged(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """The parts of a nested tensor, by name; its lengths may be computed."""
+    _fit(args, (dict,))
+    parts = args[0]
+    _fit(tuple([parts.get(name) for name in _JAGGED]), tuple(_JAGGED.values()))
+    told = parts["_metadata_cache"]
+    if parts["offsets"].dim() != 1 or not 0 < parts["_ragged_idx"] <= parts["values"].dim():
+        raise pickle.UnpicklingError("the parts of a nested tensor do not fit together")
+    if not all([isinstance(t, Tensor) and t.dim() for t in told.values()]):
+        raise pickle.UnpicklingError("the bounds of a nested tensor are the sizes of tensors")
+    bounds.pay(_TENSOR + _OBJECT * (len(_JAGGED) + len(told)))
+    bounds.make(parts["offsets"].nbytes)
+
+
 def _refused(bounds: Bounds, args: tuple[Any, ...]) -> None:
     """Anything: the function itself says that there are no such tensors."""
 
@@ -219,6 +241,7 @@ _REBUILDERS: dict[str, tuple[Any, Check]] = {
     "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _sparse),
     "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _refused),
     "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _refused),
+    "torch.nested._internal.nested_tensor._rebuild_njt": (_rebuild_njt, _jagged),
 }
 _REBUILD_CHECKS: dict[Any, Check] = dict(_REBUILDERS.values())
 
@@ -234,6 +257,7 @@ CALLS: dict[str, tuple[Any, Check]] = {
     "torch.Size": (Size, _plain((tuple,), (list,))),
     "torch.device": (device, _plain((str,), (str, int))),
     "torch.nn.parameter.Parameter": (Parameter, _parameter((Tensor,), (Tensor, bool))),
+    "torch._dynamo.decorators._DimRange": (_DimRange, _plain(())),
     "torch.serialization._get_layout": (_get_layout, _plain((str,))),
     "torch._tensor._rebuild_from_type_v2": (_rebuild_from_type_v2, _retyped),
     **_REBUILDERS,

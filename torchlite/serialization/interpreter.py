@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.machine import Tensor
 from ..core.values.device import device
 from ..core.values.errors import warn
+from ..faces.graphs import _DimRange
 from ..nn.parameter import Parameter
 from ..operations.making.factories import empty
 from ..operations.making.legacy_types import TYPES
@@ -135,6 +136,8 @@ class Interpreter:
                 raise TypeError("the attributes of an object must be a dictionary")
             self.bounds.enter(state, instance)
             instance.__dict__.update(state)
+        elif kind is _DimRange:
+            instance.__setstate__(state)
         elif any(kind is user for user in self.users.values()):
             return functools.partial(_set_state, instance, state)
         else:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import publish
-from ..core.machine import Tensor, computed, wrap
-from ..core.machine.fast import PRECISE
+from ..core.machine import Tensor, computed
 from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
+from ..operations.products.exact import Product
 from ..operations.products.matmul import H, adjoint
 from ..operations.vocabulary import INEXACT, scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
 from ._family import OfTensors, check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
+from ._plans import ready_to_add
 
 # ---- the one product that the others are made of
 
@@ -100,35 +100,6 @@ def _times(a: Tensor, dense: Array) -> Tensor:
     return product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
 
 
-def _at_once(dims: int, a: Tensor, b: Tensor) -> Tensor | None:
-    """Compressed rows times what has so many dimensions and lies row by row in memory, if nothing is to be refused."""
-    rows, dense, home = a.array, b.array, b.backend
-    values = rows.values.array
-    if (
-        rows.layout is not sparse_csr or values.ndim != 1 or len(rows.shape) != 2 or a.backend.home is not home
-        or a.dtype is not b.dtype or a.dtype not in PRECISE or dense.ndim != dims
-        or rows.shape[1] != dense.shape[0] or not dense.flags.c_contiguous
-    ):  # fmt: skip
-        return None
-    array = quiet(kernels.product_of_rows, home.xp, rows.compressed.array, rows.plain.array, values, dense)
-    return wrap(array, a.dtype, home)
-
-
-def _added_at_once(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> Tensor | None:
-    if not beta == alpha == 1 or self.dtype is not b.dtype or self.backend is not b.backend:
-        return None
-    made = _at_once(2, a, b)
-    if made is None or self.array.shape != made.array.shape:
-        return None
-    quiet(self.backend.xp.add, made.array, self.array, made.array)
-    return made
-
-
-CompressedBackend.at_once.update(
-    mm=functools.partial(_at_once, 2), mv=functools.partial(_at_once, 1), addmm=_added_at_once
-)
-
-
 def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
     """A dense matrix times a sparse one: the same with the roles of rows and columns exchanged."""
     if is_coo(b):
@@ -194,8 +165,7 @@ def _check_factors(base: layout, a: Tensor, b: Tensor) -> None:
 
 def _product_of(a: Tensor, b: Tensor) -> Tensor:
     if not is_sparse(b):
-        made = _at_once(2, a, b) if is_compressed(a) else None
-        return _sparse_dense(a, b) if made is None else made
+        return _sparse_dense(a, b)
     if is_sparse(a):
         made = _sparse_sparse(a, b)
         return made if is_coo(a) else made.to_sparse(layout=sparse_csr)
@@ -329,11 +299,13 @@ def _alone(base: layout, a: Tensor, b: Tensor, alpha: Any) -> Tensor:
 
 
 sparse_addmm = OfTensors(
-    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+    "_sparse_addmm(Tensor? self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     lambda self, a, b, beta, alpha: (
-        tensors.addmm(self, a, b, beta=beta, alpha=alpha) if beta else _alone(self.layout, a, b, alpha)
+        tensors.addmm(self, a, b, beta=beta, alpha=alpha) if beta
+        else _alone(strided if self is None else self.layout, a, b, alpha)
     ),
     {"self": lambda g, beta: scaled(g, beta), "mat1": _of_mat1, "mat2": _of_mat2}, node="SparseAddmmBackward0",
+    by_form=True, levels=Product.levels, ready=lambda op, values, tensors: ready_to_add(*values),
 )  # fmt: skip
 sparse_sparse_matmul = OfTensors(
     "_sparse_sparse_matmul(Tensor self, Tensor other)", product_of,
@@ -355,10 +327,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         base = tensors.zeros((mat1.shape[0], mat2.shape[1]), dtype=mat1.dtype, layout=mat2.layout, device=mat1.device)
         return sparse_addmm.apply(base, mat1, mat2, 0, 1)
     if is_sparse(mat1):
-        base = mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
-        return sparse_addmm.apply(base, mat1, mat2, 0, 1)
-    turned = mat2.transpose(0, 1), mat1.transpose(0, 1)
-    return sparse_addmm.apply(mat1.new_zeros((mat2.shape[1], mat1.shape[0])), *turned, 0, 1).transpose(0, 1)
+        return sparse_addmm.apply(None, mat1, mat2, 0, 1)
+    return sparse_addmm.apply(None, mat2.transpose(0, 1), mat1.transpose(0, 1), 0, 1).transpose(0, 1)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

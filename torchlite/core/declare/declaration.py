@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
@@ -30,7 +30,7 @@ _PLANNED = frozenset((
 ))  # fmt: skip
 STEPS = _PLANNED | {
     "apply_in_place", "arranged", "check_memory", "compute_dtype", "fit", "into", "overwrite", "overwrite_inside",
-    "run_lazily",
+    "ready", "run_lazily",
 }  # fmt: skip
 
 
@@ -120,6 +120,7 @@ class Declaration(metaclass=_Declared):
     seen_as: Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]] | None = None
     made_of: Callable[..., Callable[[], Any] | None] | None = None
     by_form: bool = True  # whether calls of one form are alike, so that they can be planned
+    levels: Collection[int] = ()  # above the devices, of tensors whose calls have plans too
     promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
     follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
     updates: bool = False  # whether the kernel writes to operands, as to running statistics
@@ -185,7 +186,7 @@ class Declaration(metaclass=_Declared):
             own = {params[i].name: rule.fn for i, rule in self.rules}
             know_formulas(self, own if self.formulas is True else self.formulas)
         self.recorded = bool(self.rules)  # whether results get a history
-        self.plans = Plans()
+        self.plans = Plans(self.levels)
         if self.name in registry:
             raise ValueError(f"op '{self.name}' is declared twice")
         registry[self.name] = self  # type: ignore[assignment]  # of which each is an Op

@@ -19,8 +19,17 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
-from ..machine.plan import planned
+from ..machine.operands import (
+    alike,
+    array_of,
+    common_backend,
+    computed,
+    converted,
+    operands_in,
+    result_type,
+    tensors_in,
+)
+from ..machine.plan import one_backend, planned
 from ..machine.rare import RARE, rare_arguments, refuse_rare
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
@@ -144,7 +153,7 @@ class Op(PublicForms):
                 if value.dtype not in dt.UNSIGNED:  # which are promoted and computed in as others are
                     return rare_arguments(self.name, value.dtype, values, backend)
         if self.promote and not alike([values[i] for i in self.promote], backend):
-            common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
+            common = result_type(*[v for i in self.promote for v in operands_in(values[i])])
             values = list(values)
             for i in self.promote:
                 values[i] = converted(values[i], common, backend)
@@ -174,6 +183,11 @@ class Op(PublicForms):
     def empty(self, array: Array, backend: Backend) -> Any:
         """Fresh memory in place of an array without elements, row by row."""
         return backend.empty(array.shape, array.dtype)
+
+    def ready(self, values: Sequence[Any], tensors: list[Tensor]) -> tuple[Backend, Any, list[Any], Any] | None:
+        """For a plan: the backend, the kernel, its arguments, the result dtype if known; None where there is none."""
+        backend = one_backend(self, values, tensors)
+        return None if backend is None else (backend, self.kernel_on(backend), *self.prepare(values, backend))
 
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None) -> Any:
         """The plan of calls of this form (core/machine/plan.py); None where they have none."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..native import native
@@ -34,21 +34,25 @@ _MOST = 1024  # forms of call of one function that are remembered at a time
 _TRIED = 16  # calls without a plan, after which none is looked for where no form had one
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
 _SEQUENCES = frozenset((tuple, list, Size))
+_DEVICES = (0,)  # their level
 _UNTYPED: Any = (None, None)  # a result of which neither dtype is known beforehand
 
 Plan = Any  # a function (state, mode, tensors) giving the results
 
 
-def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
+def form_of_call(
+    values: Sequence[Any], tensors: list[Tensor], levels: Collection[int] = ()
+) -> tuple[Any, ...] | None:
     """What tells calls apart: the form of each tensor, which is added to `tensors`, and each plain value.
 
-    None where there is anything else, or a tensor made in inference mode.
+    None where there is anything else, a tensor above the devices but for these levels, or one made in inference mode.
     """
     form: list[Any] = []
     for value in values:
         kind = value.__class__
         if kind is Tensor or kind in PLAIN:
-            if value.counter is UNVERSIONED or value.backend.level:
+            level = value.backend.level
+            if value.counter is UNVERSIONED or (level and level not in levels):
                 return None
             array = value.array
             try:
@@ -61,7 +65,7 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...
             if not value and (kind is float or kind is complex):
                 form.append(str(value))  # zeros are equal whatever their signs
         elif kind in _SEQUENCES:
-            inner = form_of_call(value, tensors)
+            inner = form_of_call(value, tensors, levels)
             if inner is None:
                 return None
             form += kind, inner
@@ -71,11 +75,15 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...
 
 
 class Plans:
-    """The plans of one function, by form; for a form met once, None, and False for one that cannot be planned."""
+    """The plans of one function, by form; for a form met once, None, and False for one that cannot be planned.
 
-    __slots__ = ("by_form", "era", "failed", "get")
+    Tensors have forms on the devices, and on `levels` that do not end.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("by_form", "era", "failed", "get", "levels")
+
+    def __init__(self, levels: Collection[int] = ()) -> None:
+        self.levels = levels
         self.era = Defaults.era
         self.failed: float = 0  # calls that had no plan, as long as no form has one
         self.by_form: dict[Any, Plan] = {}
@@ -88,7 +96,7 @@ class Plans:
 
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
-        if not any([t.backend.level for t in tensors]):  # else it has no plan, and would keep a level that has ended
+        if not {t.backend.level for t in tensors}.difference(_DEVICES, self.levels):  # else it would keep one that ends
             self.note(form, make, plan)
 
     def note(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
@@ -122,7 +130,7 @@ def planned(
             plans.renew()
         if mode.plain and plans.failed < _TRIED and "out" not in kwargs:
             tensors: list[Tensor] = []
-            form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
+            form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors, plans.levels)
             if form is not None and tensors:
                 plan = get(form)
                 if plan:
@@ -180,13 +188,13 @@ def plan_op(
     op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None
 ) -> Plan | None:
     """The plan of an op whose kernel takes the arrays of its tensors as they are; `which` of its results is wanted."""
-    if (backend := _one_backend(op, values, tensors)) is None:
+    if (ready := op.ready(values, tensors)) is None:
         return None
-    arguments, out_dtype = op.prepare(values, backend)
+    backend, kernel, arguments, out_dtype = ready
     operands, sources = places(values, tensors), places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
-    kernel, wrap_results = op.kernel_on(backend), op.wrap_results
+    wrap_results = op.wrap_results
     returns = op.returns if which is None else operator.itemgetter(which)
     check = op.check_of_each(values)
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
@@ -243,7 +251,7 @@ def kernel_alone(kernel: Any, arguments: tuple[Any, ...], d: dtype, numpy_type: 
     return kernel, arguments, (), (), False, (d,), (numpy_type,), lambda made: wrap(made, d, backend), *(None,) * 4
 
 
-def _one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
+def one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
     """The device that all tensors of a call are on; None where there are several, or a form does not decide."""
     backend = common_backend(op, values)
     if backend.level or any([t.backend.real is not backend for t in tensors]):

@@ -37,7 +37,7 @@ def recorder(
     notes = _notes(op, values, listed)
     if notes is None:
         return other or general
-    constant = [k for k, t in enumerate(tensors) if t.backend.level != listed[0].backend.level]
+    constant = [k for k, t in enumerate(tensors) if t.backend.level < listed[0].backend.level]
     return _by_recipe(op, values, dict(operands), constant, results, notes, other or general)
 
 

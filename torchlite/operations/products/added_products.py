@@ -114,7 +114,7 @@ def _addmv(xp: Namespace, self: Array, mat: Array, vec: Array, beta: Any, alpha:
     return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
 
 
-addmv = Exact(
+addmv = Product(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
     _addmv,
     {
@@ -122,7 +122,7 @@ addmv = Exact(
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
         "vec": lambda g, mat, alpha: scaled(adjoint(mat).mv(g), alpha),
     },
-    check_form=_check_addmv, check_in_place=_check_written,
+    check_form=_check_addmv, check_in_place=_check_written, factor=1,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
     shows="alpha beta",
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op
-from ...core.state import Mode, State
+from ...core.machine import Tensor
+from ...core.values import Backend
 
 
 class Exact(Op):
@@ -16,16 +17,11 @@ class Exact(Op):
 
 
 class Product(Exact):
-    """A product that the backend of the first factor may know `at_once`."""
+    """A product that the backend of the first factor may have a kernel of its own for."""
 
-    by_form = True
+    levels = (2, 3)  # those of sparse factors
     factor: int = 0  # which operand is the first factor
 
-    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
-        at_once = values[self.factor].backend.real.at_once.get(self.name) if mode.plain else None
-        made = None if at_once is None else at_once(*values)
-        if made is None:
-            return super().run_generally(state, mode, values)
-        if mode.grad:
-            self.record(values, (made,))
-        return made
+    def ready(self, values: Sequence[Any], tensors: list[Tensor]) -> tuple[Backend, Any, list[Any], Any] | None:
+        of_factor = values[self.factor].backend.real.ready.get(self.name)
+        return super().ready(values, tensors) if of_factor is None else of_factor(*values)
