@@ -63,7 +63,8 @@ def _t(t: Tensor) -> Tensor:
     array = t.array
     if not array.sparse_dim:
         return permute(t, (1, 0))
-    return coo(tensor(array.indices.array[::-1], array.indices.backend.home), array.values, array.shape[::-1])
+    turned = tensor(array.indices.array[::-1], array.indices.backend.home)
+    return coo(turned, array.values, array.shape[::-1], array.coalesced and not array.nnz)
 
 
 _TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -268,7 +269,7 @@ def index_select(t: Tensor, dim: int, index: Tensor) -> Tensor:
     at = order[low[which] + tensors.arange(which.numel(), device=index.device) - begins[which]]
     indices = array.indices.index_select(1, at)
     indices[dim] = which
-    return coo(indices, array.values.index_select(0, at), shape, at.numel() < 2)
+    return coo(indices, array.values.index_select(0, at), shape)
 
 
 @CooBackend.rule("narrow_copy")
