@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -176,6 +177,13 @@ def test_gradients_of_a_variance_around_a_large_mean() -> None:
     t.var().backward()
     wide = array.astype(np.float64)
     assert _error(t.grad, 2 * (wide - wide.mean()) / 999) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_what_is_constant_has_no_variance(dtype: str) -> None:
+    for value, n in itertools.product((0.1, -1.3, 5e4), (2, 7, 1000, 100003)):
+        constant = torchlite.full((n,), value, dtype=getattr(torchlite, dtype))
+        assert constant.var().item() == constant.std().item() == 0
 
 
 _SURVEYED = [

@@ -419,3 +419,13 @@ def test_numbers_may_be_squeezed_along_a_dimension(torch, tell):
         x = torch.tensor(3.0, requires_grad=True)
         (x * 2).squeeze(dim).backward()
         tell(dim, x.grad.item())
+
+
+@same_story
+def test_what_was_not_chosen_has_no_part_in_what_is_no_number(torch, tell):
+    for reduce in ("max()", "min()", "median()", "nanmedian()", "amax()", "max(0)[0]", "amin(0)", "aminmax()[1]"):
+        for upstream in (float("nan"), float("inf")):
+            x = torch.tensor([[1.0, 2.0], [3.0, 3.0]], requires_grad=True)
+            y = eval(f"x.{reduce}", {"x": x})
+            for create_graph in (False, True):
+                tell(reduce, torch.autograd.grad(y, x, torch.full_like(y, upstream), True, create_graph)[0].detach())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,49 @@ import pytest
 import torchlite
 
 from .side_by_side import same, same_story, story
+
+
+class Telling:
+    """A sequence that says it has so many items, which may not be what it has."""
+
+    def __init__(self, items: list[Any], *told: int) -> None:
+        self.items, self.told = items, list(told)
+
+    def __len__(self) -> int:
+        return self.told.pop(0) if len(self.told) > 1 else self.told[0]
+
+    def __getitem__(self, at: int) -> Any:
+        return self.items[at]
+
+
+class Given(list[Any]):
+    """A list that gives other items than it has."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((7, 8, 9))
+
+
+class Clearing:
+    """A number that takes away the items of a list when it is asked which."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __index__(self) -> int:
+        self.items.clear()
+        return 3
+
+
+def with_itself(items: list[Any]) -> list[Any]:
+    items.append(items)
+    return items
+
+
+def cleared() -> list[Any]:
+    items: list[Any] = [1, 2]
+    items.insert(0, Clearing(items))
+    return items
+
 
 LEGACY = """
 torch.Tensor(2, 3).shape
@@ -59,6 +103,57 @@ torch.tensor(np.arange(4)[::-1])
 torch.tensor(np.array([1, 2], dtype=">i4"))
 torch.ones(3).new_tensor(torch.ones(2))
 """
+SEQUENCES = """
+torch.tensor(Telling([1, 2], 5))
+torch.tensor(Telling([1, 2], 5), dtype=torch.int64)
+torch.tensor(Telling([1.5, 2], 5), dtype=torch.float32)
+torch.tensor([Telling([1, 2], 5), Telling([1, 2], 5)], dtype=torch.int64)
+torch.tensor([[1, 2], Telling([1, 2, 3], 2)])
+torch.tensor(Telling([1, 2, 3], 2))
+torch.tensor(Telling([1, 2], 2, 4), dtype=torch.int64)
+torch.tensor(Telling([1, 2, 3], 3, 2))
+torch.tensor(Telling([1, 2], 0))
+torch.tensor(Telling([1, 2], -1))
+torch.tensor(Given([1, 2]))
+torch.tensor(Given([1, 2, 3]))
+torch.tensor(cleared(), dtype=torch.int64)
+torch.tensor(with_itself([]))
+torch.tensor(with_itself([]), dtype=torch.float32)
+torch.tensor(with_itself([1]))
+torch.tensor([[], [1]])
+torch.tensor([[], ""], dtype=torch.float32)
+torch.tensor([b"ab"], dtype=torch.int64)
+torch.tensor([1, "a"], dtype=torch.float32)
+torch.tensor([[1], "a"], dtype=torch.bool)
+torch.tensor([np.array(1.5)])
+torch.tensor([[1.0], [np.float64(2.0)]])
+torch.tensor([[1.0], [torch.tensor(2.0, dtype=torch.float64)]])
+torch.tensor([-1, 2**63])
+torch.tensor([np.int64(300)], dtype=torch.uint8)
+torch.tensor([np.array([np.nan, 2])], dtype=torch.int64)
+torch.tensor([np.array([2**63], dtype=np.uint64)], dtype=torch.int64)
+torch.tensor([np.array([True]), [2]])
+torch.tensor([np.float32(1.5)], dtype=torch.bool)
+torch.tensor([torch.tensor(1.5)], dtype=torch.int64)
+torch.tensor([torch.tensor(2j)], dtype=torch.float32)
+torch.tensor([torch.tensor(1.5, requires_grad=True)])
+torch.tensor(-1, dtype=torch.uint64)
+torch.tensor([2**64], dtype=torch.uint64)
+torch.tensor([2**64 - 1], dtype=torch.uint64)
+torch.tensor([1.5], dtype=torch.uint64)
+torch.tensor(np.ma.array([1, 2, 3], mask=[0, 1, 0]))
+torch.tensor(np.ma.array([1, 2, 3], mask=[0, 1, 0])).numpy().__class__.__name__
+torch.tensor(np.ma.masked)
+torch.tensor(np.matrix([[1, 2]])).shape
+torch.tensor([np.matrix([[1, 2]])])
+torch.tensor(np.broadcast_to(np.arange(3), (2, 3))).stride()
+torch.tensor(np.broadcast_to(np.arange(3), (2, 3)), dtype=torch.float32).stride()
+torch.tensor(np.lib.stride_tricks.sliding_window_view(np.arange(5), 3)).stride()
+torch.tensor(np.zeros((3, 0, 2))).stride()
+torch.tensor(np.array([np.nan, 1e30]), dtype=torch.int64)
+torch.tensor(np.array([1e300]), dtype=torch.float16)
+torch.tensor(np.array([1j]), dtype=torch.float32)
+"""
 SHARING = """
 torch.asarray(torch.ones(2, requires_grad=True))
 torch.asarray(torch.ones(2, requires_grad=True) * 2).grad_fn.name()
@@ -99,6 +194,13 @@ torch.set_default_tensor_type(torch.cuda.FloatTensor)
 torch.set_default_dtype(torch.float8_e4m3fn)
 torch.can_cast(1, torch.float)
 torch.promote_types(torch.int, 3)
+torch.promote_types(float, int)
+torch.can_cast(float, int)
+torch.ones(2).to(bool)
+torch.ones(2).to(float, copy=True)
+torch.ones(2).to(dtype=complex)
+torch.as_tensor(True, float)
+torch.as_tensor(True, dtype=float)
 torch.is_floating_point(3)
 torch.get_device_module(3)
 torch.get_device_module("meta")
@@ -117,11 +219,12 @@ torch.ones(2).__delitem__(0)
 """
 
 
-@pytest.mark.parametrize("expression", (LEGACY + VALUES + SHARING + FORMS).strip().splitlines())
+@pytest.mark.parametrize("expression", (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines())
 def test_what_is_made_or_refused(expression: str) -> None:
     torch = pytest.importorskip("torch")
+    known = {"np": np, "Telling": Telling, "Given": Given, "cleared": cleared, "with_itself": with_itself}
     wanted, found = [
-        story(lambda torch, tell: eval(expression, {"torch": torch, "np": np}), each) for each in (torch, torchlite)
+        story(lambda torch, tell: eval(expression, {"torch": torch, **known}), each) for each in (torch, torchlite)
     ]
     assert same(wanted, _as_torch(found))
 

@@ -273,7 +273,7 @@ def test_subclasses_of_parameter(torch, tell):
     tell(repr(p), type(p * 2).__name__, repr(copy.deepcopy(p)))
     tell(isinstance(torch.nn.Parameter(torch.ones(1)), Own), isinstance(p, torch.nn.Parameter))
     q = torch.nn.Parameter(torch.ones(2).as_subclass(Marked))
-    tell(type(q).__name__, isinstance(q, torch.nn.Parameter), q._is_param, q.requires_grad)
+    tell(type(q).__name__, isinstance(q, torch.nn.Parameter), q._is_param, q.requires_grad, repr(q))
 
 
 @same_story

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ import torchlite
 from torchlite.absent import Missing
 from torchlite.core.declare import Op
 from torchlite.core.machine.registry import functions
+from torchlite.core.native import native
 
 pytest.importorskip("torch", reason="live comparisons need real PyTorch")
 
@@ -296,6 +298,53 @@ def test_signatures_and_overloads_are_in_pytorchs_words() -> None:
     assert str(inspect.signature(torchlite.sum)) == "(input, dim=..., keepdim=False, *, dtype=None, out=None)"
     assert "sum(Tensor input, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)" in torchlite.sum.__doc__
     assert "written into the tensor itself" in torchlite.Tensor.add_.__doc__
+
+
+IN_PLACE = [
+    f"{space}.{name}" for space in ("torch", "torch.nn.functional") for name, _, _ in named(space)
+    if name.endswith("_") and name[0] != "_" and name != "embedding_renorm_"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", IN_PLACE)
+def test_functions_that_write_are_no_methods(path: str) -> None:
+    """They have names, places and signatures of their own, and refuse what PyTorch's refuse in the same words."""
+    space, _, name = path.rpartition(".")
+    told = []
+    for library, root in ((OURS, torchlite), (THEIRS, torch)):
+        f = getattr(library.get(space), name)
+        refused = [f.__module__.removeprefix(root.__name__), f.__name__, f.__qualname__.rpartition(".")[2]]
+        for arguments in ((), (3,), (root.ones(2),) * 9):
+            with pytest.raises(TypeError) as error:
+                f(*arguments)
+            refused.append(str(error.value))
+        told.append(refused)
+    assert told[0] == told[1]
+    ours = getattr(OURS.get(space), name)
+    assert ours is not getattr(torchlite.Tensor, name, None)
+    assert next(iter(inspect.signature(ours).parameters)) == "input"
+
+
+@pytest.mark.parametrize("namespace", ["torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.special"])
+def test_ipython_shows_one_signature_and_one_text(namespace: str) -> None:
+    """With a question mark; and no file that has nothing to do with the function."""
+    inspector = pytest.importorskip("IPython.core.oinspect").Inspector(theme_name="nocolor")
+    shown = [(name, value) for name, value, _ in named(namespace) if inspect.isroutine(value) and is_ours(value)]
+    for name, value in shown:
+        told = inspector.info(value, oname=name)
+        assert told["definition"].startswith(f"{name}(") and told["docstring"], name
+        assert not (told["call_def"] or told["class_docstring"]), name
+        assert not (told["file"] or "").endswith("told.py"), name
+
+
+def test_functions_in_c_pass_for_what_pytorchs_are() -> None:
+    """`isinstance` tells the same, by which tools tell functions from objects that can be called."""
+    for library in (torch, torchlite) if native else (torch,):
+        assert isinstance(library.softmax, types.BuiltinFunctionType)
+        assert isinstance(library.Tensor.softmax, types.MethodDescriptorType)
+    kinds = {a.name: a.kind for a in inspect.classify_class_attrs(torchlite.Tensor)}
+    assert {"__add__", "__neg__", "add_", "pow", "softmax"} <= {n for n, kind in kinds.items() if kind == "method"}
+    assert [n for n, kind in kinds.items() if kind == "static method" and n[0] != "_"] == []
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,69 @@ def test_questions_about_shapes(question):
         for lib in BOTH
     )
     assert ours == theirs
+
+
+# ---- what asks, waits and tells
+
+
+def checkpoints_valid(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    valid = lib.autograd._is_checkpoint_valid
+    found = [valid()]
+    y.register_hook(lambda grad: found.append(valid()))
+    y.sum().backward(retain_graph=True)
+    lib.autograd.grad(y.sum(), x, retain_graph=True)
+    y.sum().backward(inputs=[x])
+    return [*found, valid()]
+
+
+def test_whether_a_pass_may_run_checkpointed_regions():
+    assert checkpoints_valid(torchlite) == checkpoints_valid(torch) == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("device", [0, "cuda:1", "cuda", None])
+def test_numbers_of_devices(device):
+    assert told(torchlite.cuda._get_device_index, device) == told(torch.cuda._get_device_index, device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what there is where CUDA is not")
+def test_cuda_that_is_not_there_is_left_for_later():
+    for lib in BOTH:
+        done = []
+        assert lib.cuda._lazy_call(lambda: done.append(1)) is None  # noqa: B023
+        assert not done
+        assert not lib.cuda._is_in_bad_fork()
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            lib.cuda._lazy_init()
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        torchlite.cuda._sleep(10)
+
+
+def test_what_a_compiler_raises_can_be_caught():
+    for name in module(torchlite, "_dynamo.exc").__all__:
+        ours, theirs = (getattr(module(lib, "_dynamo.exc"), name) for lib in BOTH)
+        assert [c.__name__ for c in ours.__mro__] == [c.__name__ for c in theirs.__mro__]
+
+
+def test_the_limit_of_compilations_is_put_back():
+    for lib in BOTH:
+        config = module(lib, "_dynamo.config")
+        before = config.recompile_limit
+        with module(lib, "_dynamo.utils").disable_cache_limit():
+            assert config.recompile_limit > 1 << 60
+        assert config.recompile_limit == before
+
+
+def test_what_was_built_is_told():
+    for lib in BOTH:
+        assert lib._C._show_config() == lib.__config__.show()
+        assert lib._C._parallel_info() == lib.__config__.parallel_info()
+
+
+def test_older_names_of_ranks():
+    import torchlite.distributed.distributed_c10d as ours
+
+    with pytest.warns(FutureWarning, match="please use `torch.distributed.distributed_c10d.get_global_rank` instead"):
+        assert ours._get_global_rank(ours._world.default_pg, 3) == 3
+    assert torchlite.distributed._broadcast_coalesced is module(torchlite, "distributed.utils")._broadcast_coalesced

@@ -135,6 +135,30 @@ def test_arrays_become_tensors(array: Any) -> None:
             assert one[0] == other[0]
 
 
+NUMBERS = [
+    1.5, 3, True, [1.5, 2], [2.0, 1e300, float("nan")], [1, 2], [1, True], [True, False], [1 << 63], [[1.0], [2.0]],
+    [[1.0], [2.0, 3.0]], [[1], 2], [1, [2]], [], [[]], [(1.0, 2.0)], [None], ["a"], [1j], [np.float64(1)],
+    [[[[[[[[[1.0]]]]]]]]], [torchlite.tensor(1.0)], [[True, True, False]] * 2,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", NUMBERS, ids=repr)
+@pytest.mark.filterwarnings("ignore")
+@only_native
+def test_numbers_become_tensors(data: Any) -> None:
+    tensor = torchlite.tensor
+    for default in (torchlite.float32, torchlite.float64, torchlite.float16):
+        torchlite.set_default_dtype(default)
+        try:
+            for mode in (torchlite.enable_grad(), torchlite.inference_mode()):
+                with mode:
+                    assert outcome(tensor, (data,))[0] == outcome(tensor.general, (data,))[0]
+        finally:
+            torchlite.set_default_dtype(torchlite.float32)
+    with torchlite.device("meta"):
+        assert tensor([1.0]).is_meta
+
+
 def test_subclasses_are_asked() -> None:
     told: list[str] = []
 
@@ -458,6 +482,7 @@ def test_references() -> None:
         w.grad = None
         _ = torchlite.Size((2, 3))[1], x.shape[0], x.shape[:1], nn.functional.relu(x, inplace=False)
         _ = float(one), int(one), bool(one), len(x), torchlite.from_numpy(array), module.weight, module.inner
+        _ = torchlite.tensor([[1.0, 2.0]]), torchlite.tensor([1, True])
         module(w[:2])
         with off, torchlite.enable_grad(), torchlite.set_grad_enabled(False), torchlite.inference_mode():
             pass

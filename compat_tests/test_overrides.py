@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from importlib import import_module
 from typing import ClassVar
 
 import pytest
@@ -10,6 +11,8 @@ import torchlite as torch
 from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from torchlite.core.machine.registry import functions
 from torchlite.overrides import TorchFunctionMode
+
+from .side_by_side import same_story
 
 # Functions of no tensor, one that stands behind another, and those that PyTorch took away.
 UNASKED = {
@@ -196,3 +199,29 @@ def test_only_the_relevant_arguments_are_asked():
     assert public(duck, other) == (public, (Duck,), (duck, other), {})
     with pytest.raises(TypeError, match=r"no implementation found for '.*public' on types that implement"):
         public(Declines(), duck)
+
+
+@same_story
+def test_functions_and_methods_of_one_name_are_told_apart(torch, tell):
+    modes = import_module(f"{torch.__name__}.overrides")
+    F, Tensor = import_module(f"{torch.__name__}.nn.functional"), torch.Tensor
+
+    class Asked(modes.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            known = {torch.abs_: "function", Tensor.abs_: "method", torch.pow: "function", Tensor.pow: "method",
+                     F.elu_: "of layers", F.relu_: "function", Tensor.relu_: "method"}  # fmt: skip
+            tell(known.get(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Asked():
+        torch.abs_(x)
+        x.abs_()
+        F.elu_(x)
+        F.relu_(x)
+        x.relu_()
+        torch.pow(x, 2)
+        x.pow(2)
+        torch.pow(x, x)
+        x.pow(x)
+        F.relu(x, inplace=True)

@@ -297,6 +297,7 @@ def test_what_comes_to_other_ops_is_planned_whichever_these_are(monkeypatch):
         "one of several results": lambda: torchlite.msort(x),
         "all of them": lambda: torchlite.ops.aten.max_pool2d_with_indices(image, (2, 2)),
         "of a module": lambda: functional.avg_pool2d(image, 2),
+        "between two numbers": lambda: functional.hardtanh(x, -0.5),
     }
     called: list[str] = []
     general, composed = Op.run_generally, noted.steps_of

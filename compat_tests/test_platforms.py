@@ -56,6 +56,18 @@ del socket.AF_UNIX
 sys.platform = "win32"
 """
 
+# Functions with some arguments given are methods of the classes that have them, and processes come from a server.
+PYTHON_3_14 = """
+import functools, multiprocessing, types
+
+class partial(functools.partial):
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+functools.partial = partial
+multiprocessing.set_start_method("forkserver", force=True)
+"""
+
 PARALLEL = """
 import multiprocessing
 
@@ -133,11 +145,23 @@ def run(system: str, program: str, folder: Path, native: str) -> str:
     return done.stdout
 
 
+PRINTED = [
+    "[2.0, 2.0, 2.0, 2.0] [1.0, 1.0, 1.0, 1.0]", "[[0.0, 1.0, 4.0, 9.0], [16.0, 25.0, 36.0, 49.0]]", "done 0",
+]  # fmt: skip
+
+
 def test_processes_share_memory_where_there_is_no_dev_shm(tmp_path: Path) -> None:
-    printed = run(MACOS, PARALLEL, tmp_path, "")
-    assert printed.splitlines() == [
-        "[2.0, 2.0, 2.0, 2.0] [1.0, 1.0, 1.0, 1.0]", "[[0.0, 1.0, 4.0, 9.0], [16.0, 25.0, 36.0, 49.0]]", "done 0",
-    ]  # fmt: skip
+    assert run(MACOS, PARALLEL, tmp_path, "").splitlines() == PRINTED
+
+
+def test_processes_and_partial_functions_are_those_of_python_3_14(tmp_path: Path) -> None:
+    hooks = """
+    from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+    print([hook.name for hook in DDPCommHookType])
+"""
+    *printed, names = run(PYTHON_3_14, PARALLEL + hooks, tmp_path, "").splitlines()
+    assert printed == PRINTED
+    assert names.count("POWER_SGD") == 4 and "FP16_COMPRESS" in names
 
 
 @pytest.mark.parametrize("native", ["", "0"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torchlite
@@ -174,3 +175,26 @@ def test_who_else_holds_an_array_is_counted_alike_on_every_python() -> None:
     view = array[1:]
     assert not is_alone(t)
     del view
+
+
+@same_story
+def test_storages_of_arrays_reach_from_their_first_element_to_their_last(torch: Any, tell: Any) -> None:
+    whole, table = np.arange(10), np.arange(24).reshape(4, 6)
+    windows = np.lib.stride_tricks.sliding_window_view
+    apart = np.lib.stride_tricks.as_strided(whole, (2, 2), (0, 24))  # as many bytes as it reaches over, and gaps
+    for array in (
+        whole, whole[3:], whole[3:7:2], table.T, table[1:, 2:], table[::2, ::3].T, table[:, 2], table[3, 5],
+        windows(whole, 3), windows(whole[2:], 3), windows(table, (2, 2)), windows(whole[::-1], 3)[::-1, ::-1],
+        whole[::-1][2:5][::-1], np.broadcast_to(whole[2:4], (3, 2)), apart, whole.view(np.int32)[3:],
+    ):  # fmt: skip
+        for make in (torch.from_numpy, torch.as_tensor, torch.asarray, torch.from_dlpack):
+            t = make(array)
+            tell(t.storage_offset(), t.stride(), t.untyped_storage().tolist(), t.as_strided((2,), (0,)))
+        again = torch.from_numpy(t.numpy())
+        tell(again.storage_offset(), again.untyped_storage().nbytes(), again.data_ptr() == t.data_ptr())
+    part = torch.from_numpy(whole[3:])
+    tell(part[2:].storage_offset(), part.as_strided((2,), (1,), 1), torch.empty(0, dtype=torch.int64).set_(part))
+    part.add_(10)
+    tell(whole.tolist())
+    del whole
+    tell(part)

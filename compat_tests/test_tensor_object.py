@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import torchlite as tl
+from compat_tests.side_by_side import same_story
 from torchlite.core.values import errors
 from torchlite.nn import Parameter
 
@@ -285,3 +286,66 @@ def test_a_number_that_loses_its_history_is_warned_of_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         float(x), complex(x), int(x), x.item(), bool(x)
+
+
+@same_story
+def test_what_has_another_class_is_a_view(torch, tell):
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.ones(3, requires_grad=True)
+    y = x.as_subclass(Own)
+    tell(y.is_leaf, y._base is x, y.grad_fn)
+    y.retain_grad()
+    (y * 2).sum().backward()
+    tell(x.grad, type(y.grad).__name__)
+    (again,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+    tell(type(again).__name__, again, torch.autograd.grad(again.sum(), x))
+    bare = torch.zeros(3)
+    own = bare.as_subclass(Own)
+    own.add_(1)
+    tell(bare, bare._version, own._base is bare, type(own[1:]._base).__name__)
+    made = y * 2
+    tell(made, type(made._base).__name__, [type(t).__name__ for t in made.split(2)])
+    tell(x.as_subclass(torch.Tensor) is x)
+    own.requires_grad_()
+    (own * 2).sum().backward(create_graph=True)
+    tell(type(own.grad).__name__, own.grad)
+    own.grad = torch.ones(3).as_subclass(Own)
+    tell(type(own.grad).__name__)
+    for wrong in (3, int):
+        try:
+            x.as_subclass(wrong)
+        except TypeError as error:
+            tell(error)
+    y.add_(1)
+
+
+@same_story
+def test_classes_say_whether_they_are_copied(torch, tell):
+    class Plain(torch.Tensor):
+        pass
+
+    class Making(torch.Tensor):
+        def new_empty(self, *args, **kwargs):
+            return super().new_empty(*args, **kwargs).as_subclass(type(self))
+
+    x = torch.ones(3).as_subclass(Making).requires_grad_()
+    x.note = [1]
+    (x * 3).sum().backward()
+    made = copy.deepcopy(x)
+    tell(type(made).__name__, made, type(made.grad).__name__, made.grad, made.note, made.note is x.note)
+    for t in (torch.ones(3), torch.ones(3, device="meta"), torch.eye(2).to_sparse()):
+        try:
+            copy.deepcopy(torch.Tensor._make_subclass(Plain, t))
+        except RuntimeError as error:
+            tell(error)
+
+
+def test_what_the_library_calls_tensors_for_leaves_their_names_to_classes():
+    class Own(tl.Tensor):
+        alias = more = host_array = None
+
+    x = tl.ones(3, requires_grad=True).as_subclass(Own)
+    (x.detach() * x).sum().backward(inputs=[x])
+    assert repr(x.grad) == "tensor([1., 1., 1.])"

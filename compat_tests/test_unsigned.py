@@ -61,7 +61,14 @@ t.nn.functional.elu(u); t.nn.functional.gelu(u); u.dequantize(); t.bernoulli(u.f
 u.logit(); u.exp_(); u.sqrt_(); u.logical_not_(); u.neg_(); u.abs_(); u.pow_(2); t.complex(u,u); t.polar(u,u)
 t.baddbmm(u[None],u[None],u[None]); t.addbmm(u,u[None],u[None]); t.addmv(u[0],u,u[0])
 t.sparse_coo_tensor(t.tensor([[0]]),u[0,:1]); u.median(0).values; t.aminmax(u); u.bool().sum(); t.rot90(u)
-t.rot90(u, 0); t.isin(u,1)
+t.rot90(u, 0); t.isin(u,1); t.isin(u,-1.0); t.isin(u,float('nan')); t.isin(u,1e30); t.isin(u,-1)
+u.index_put_((t.tensor([0]),),u[0,0]); u.__setitem__(t.tensor([0]),3); u.__setitem__(u.bool(),3)
+u.__setitem__((slice(None),t.tensor([0])),3); u.index_put_((u.bool(),),u[0,0],accumulate=True)
+u.index_put_((t.tensor([0]),),t.tensor(3)); u.__setitem__(t.tensor([],dtype=t.long),3); u.clamp(2); u.clamp(max=2)
+u.clamp(u); u.clamp(None,u); u.clamp(u,u); u.clamp_min(2); u.clamp_(1,2); u+2**64; u<-2**63-1; u.add(u,alpha=1.5)
+u.sub(u,alpha=True); u.fill_(2**64); u.fill_(-1); u.fill_(2**64-1); t.full((2,),-1,dtype=u.dtype); u.cumsum_(0)
+t.full((2,),2**64,dtype=u.dtype); u.cumsum(0,dtype=u.dtype); u.cumprod_(0); t.ldexp(u.float(),u); u.copy_(-1)
+t.scalar_tensor(-1,dtype=u.dtype); u.masked_fill(u.bool(),2**64); u.new_full((2,),2**63); u.__setitem__(0,2**63)
 """.replace("\n", ";").strip("; ").split(";")
 
 

@@ -11,6 +11,8 @@ import pytest
 import torchlite
 from torchlite.core.values import errors
 
+from .side_by_side import same_story
+
 PLACE = "/a/program/of/the/users.py"
 
 STATEMENTS = """
@@ -122,3 +124,11 @@ def test_what_is_said_once_in_a_process_is_what_pytorch_says_once(statement: str
         warned(statement, library)
         again.append([said(w) for w in warned(statement, library)])
     assert again[1] == again[0]
+
+
+@same_story
+def test_what_no_number_of_a_dtype_holds_is_copied_in_silence(torch: Any, tell: Any) -> None:
+    for dtype in (torch.int64, torch.uint8, torch.float16, torch.float32):
+        for value in (1e30, 1e300, float("nan"), torch.tensor(1e300, dtype=torch.float64)):
+            tell(torch.zeros(2, dtype=dtype).copy_(value))
+    tell(torch.isin(torch.tensor([1, 2], dtype=torch.int8), 2.5), torch.isin(torch.tensor([1, 2]), float("inf")))

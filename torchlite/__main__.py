@@ -16,6 +16,7 @@ from typing import Any
 
 from . import alias, set_default_device
 
+_SIGNS_OF_MPI = frozenset({"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
 _LIBRARY = re.compile(r"\blib(torch|c10)\w*\.|undefined symbol: \w*(c10|torch|at[0-9])")
 
 
@@ -64,11 +65,14 @@ def main(arguments: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run a program as `python` would: as `__main__`, with its own arguments and search path."""
-    alias.enable(lazy=options.lazy, report=options.report)
-    if "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
+    if not _SIGNS_OF_MPI.isdisjoint(os.environ):
+        from .distributed import guard
         from .distributed.engines.launched import tell_as_torchrun
 
+        if not guard.on_guard():
+            os.execv(sys.executable, guard.guarded([sys.executable, *sys.orig_argv[1:]]))
         tell_as_torchrun()
+    alias.enable(lazy=options.lazy, report=options.report)
     if options.device:
         set_default_device(options.device)
     if options.script:
@@ -83,7 +87,12 @@ def run(options: argparse.Namespace) -> None:
         found = complaints(program.source, program.file)
         if found:
             sys.exit("\n".join(found))
-    program.run()
+    try:
+        program.run()
+    except SystemExit as end:
+        if mpi := sys.modules.get(f"{__package__}.distributed.engines.mpi"):
+            mpi.leave(end)
+        raise
 
 
 @dataclass

@@ -91,8 +91,7 @@ _SELDOM = _names(  # the same in torch.nn.functional and torch.fft
 _OF_THE_OBJECT = _names(  # methods of tensors that belong to Python, make other tensors, or are gone
     "__class__ __delattr__ __dir__ __getattribute__ __getstate__ __hash__ __init__ __init_subclass__ __iter__ __new__ "
     "__reduce__ __setattr__ __sizeof__ __str__ __subclasshook__ __torch_function__ as_subclass new new_empty "
-    "new_empty_strided new_full new_ones new_tensor new_zeros stride unflatten alias host_array more eig lstsq solve "
-    "symeig"
+    "new_empty_strided new_full new_ones new_tensor new_zeros stride unflatten eig lstsq solve symeig"
 )
 
 

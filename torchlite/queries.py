@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core.declare import taking
+from .core.declare import dtype_of, taking
 from .core.machine import Tensor, TensorBase, overridable
 from .core.machine.operands import result_type as _result_type
 from .core.native import quick
@@ -27,12 +27,13 @@ def _checked_tensor(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}")
 
 
-def _checked_dtypes(name: str, **dtypes: Any) -> None:
+def _checked_dtypes(name: str, **dtypes: Any) -> list[Any]:
     for at, (parameter, value) in enumerate(dtypes.items(), 1):
-        if not isinstance(value, dt.dtype):
+        if dtype_of(value) is None:
             raise TypeError(
                 f"{name}(): argument '{parameter}' (position {at}) must be torch.dtype, not {type_name(value)}"
             )
+    return [dtype_of(value) for value in dtypes.values()]
 
 
 @overridable
@@ -104,14 +105,12 @@ def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
 
 def promote_types(type1: dt.dtype, type2: dt.dtype) -> dt.dtype:
     """The smallest dtype to which both convert without loss of category."""
-    _checked_dtypes("promote_types", type1=type1, type2=type2)
-    return dt.promote_types(type1, type2)
+    return dt.promote_types(*_checked_dtypes("promote_types", type1=type1, type2=type2))
 
 
 def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
     """Whether promotion would ever convert `from_` to `to`."""
-    _checked_dtypes("can_cast", from_=from_, to=to)
-    return dt.can_cast(from_, to)
+    return dt.can_cast(*_checked_dtypes("can_cast", from_=from_, to=to))
 
 
 def broadcast_shapes(*shapes: Any) -> Any:

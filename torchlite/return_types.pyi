@@ -3,6 +3,10 @@
 from typing import NamedTuple as _NamedTuple
 from torchlite.core.machine.tensor import Tensor as _Tensor
 
+class _linalg_det(_NamedTuple):
+    result: _Tensor
+    LU: _Tensor
+    pivots: _Tensor
 class _linalg_eigh(_NamedTuple):
     eigenvalues: _Tensor
     eigenvectors: _Tensor
@@ -22,6 +26,11 @@ class _linalg_lu(_NamedTuple):
     pivots: _Tensor
     L: _Tensor
     U: _Tensor
+class _linalg_slogdet(_NamedTuple):
+    sign: _Tensor
+    logabsdet: _Tensor
+    LU: _Tensor
+    pivots: _Tensor
 class _linalg_solve_ex(_NamedTuple):
     result: _Tensor
     info: _Tensor

@@ -191,6 +191,85 @@ def test_comm():
     assert torch.equal(cuda.comm.gather(cuda.comm.scatter(x, [0, 0]), destination="cpu"), x.cpu())
 
 
+def test_nccls_functions():
+    def numbers():
+        return [torch.tensor(row, device="cuda") for row in ([1.0, 2.0], [3.0, 5.0])]
+
+    sums = numbers()
+    cuda.nccl.all_reduce(sums)
+    assert [t.tolist() for t in sums] == [[4, 7], [4, 7]]
+    largest = torch.zeros(2, device="cuda")
+    cuda.nccl.reduce(numbers(), largest, op=2)
+    assert largest.tolist() == [3, 5]
+    alike = numbers()
+    cuda.nccl.broadcast(alike, root=1)
+    assert [t.tolist() for t in alike] == [[3, 5], [3, 5]]
+    every = [torch.zeros(2, 2, device="cuda")]
+    cuda.nccl.all_gather(numbers(), every)
+    assert every[0].tolist() == [[1, 2], [3, 5]]
+    parts = list(torch.zeros(2, 1, device="cuda"))
+    cuda.nccl.reduce_scatter(numbers(), parts, op=4)
+    assert [t.item() for t in parts] == [2, 3.5]
+    with pytest.raises(TypeError, match="Inputs should be a collection of tensors"):
+        cuda.nccl.all_reduce(sums[0])
+    with pytest.raises(NotImplementedError, match=r"torch\.distributed"):
+        cuda.nccl.unique_id()
+
+
+def test_pools_of_memory():
+    pool = cuda.MemPool()
+    before = cuda.memory_allocated()
+    with cuda.use_mem_pool(pool):
+        x = torch.ones(1000, device="cuda")
+        assert pool.use_count() == 2
+    assert pool.use_count() == 1 and cuda.memory_allocated() == before and pool.id.used_bytes() >= x.nbytes
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph, pool=pool.id):
+        y = x * 2
+    graph.replay()
+    assert graph.pool() is pool.id and y.sum().item() == 2000
+    with pytest.raises(NotImplementedError, match="CuPy's pools"):
+        pool.snapshot()
+
+
+def test_graphs_are_shown_to_who_asks_beforehand(tmp_path):
+    x = torch.ones(3, device="cuda")
+    graph, closed = cuda.CUDAGraph(keep_graph=True), cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="comes after a capture"):
+        graph.raw_cuda_graph()
+    for one in (graph, closed):
+        with cuda.graph(one):
+            x + 1
+    graph.instantiate()
+    assert graph.raw_cuda_graph() != graph.raw_cuda_graph_exec()
+    with pytest.raises(RuntimeError, match="keep_graph=True"):
+        closed.raw_cuda_graph()
+    if cuda_on_host.is_enabled():
+        with pytest.raises(NotImplementedError, match="graphDebugDotPrint"):
+            graph.debug_dump(str(tmp_path / "graph.dot"))
+
+
+def test_what_cupy_does_not_do_is_refused_by_name():
+    assert not cuda.tunable.is_enabled() and cuda.tunable.enable(False) is None and cuda.tunable.get_results() == ()
+    for call, said in (
+        (cuda.tunable.enable, "cuBLAS chooses"), (lambda: cuda.tunable.set_filename("a.csv"), "cuBLAS chooses"),
+        (lambda: cuda.gds.GdsFile("a", 0), "kvikio"), (cuda.green_contexts.GreenContext.create, "CuPy has none"),
+        (lambda: cuda.Event.from_ipc_handle(0, b""), "another process"),
+        (lambda: cuda.memory.change_current_allocator(None), "memory is CuPy's"),
+    ):  # fmt: skip
+        with pytest.raises(NotImplementedError, match=said):
+            call()
+
+
+def test_addresses_for_other_libraries():
+    assert cuda.Stream()._as_parameter_.value and cuda.Event()._as_parameter_.value
+    number = cuda.nvtx.range_start("a stretch")
+    cuda.nvtx.range_end(number)
+    assert cuda.AcceleratorError is torch.AcceleratorError
+    t = torch.eye(2, device="cuda").to_sparse()
+    assert isinstance(t, cuda.sparse.FloatTensor) and not isinstance(t.cpu(), cuda.sparse.FloatTensor)
+
+
 def test_a_captured_step_is_replayed_with_new_values():
     x, w = torch.ones(4, 3, device="cuda"), torch.randn(3, device="cuda")
 

@@ -76,7 +76,7 @@ BUDGETS = {
     "bce_with_logits": Budget(
         F.binary_cross_entropy_with_logits, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2
     ),
-    "max": Budget(lambda x: x.max(), lambda: (randn(8, 16),), 1, 7),
+    "max": Budget(lambda x: x.max(), lambda: (randn(8, 16),), 1, 4),
     "norm": Budget(lambda x: x.norm(), lambda: (randn(8, 16),), 1, 2),
     "norm along a dimension": Budget(lambda x: x.norm(dim=1), lambda: (randn(8, 16),), 1, 2),
     "var": Budget(lambda x: x.var(0), lambda: (randn(8, 16),), 1, 3),
@@ -91,9 +91,9 @@ BUDGETS = {
     ),
     "avg_pool2d": Budget(lambda x: F.avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "adaptive_avg_pool2d": Budget(lambda x: F.adaptive_avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
-    "adaptive_max_pool2d": Budget(lambda x: F.adaptive_max_pool2d(x, 3), lambda: (randn(2, 3, 8, 8),), 1, 5),
+    "adaptive_max_pool2d": Budget(lambda x: F.adaptive_max_pool2d(x, 3), lambda: (randn(2, 3, 8, 8),), 1, 3),
     "interpolate": Budget(
-        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), lambda: (randn(2, 3, 8, 8),), 2, 4
+        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), lambda: (randn(2, 3, 8, 8),), 1, 2
     ),
     "max_pool2d": Budget(lambda x: F.max_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "conv2d": Budget(
@@ -122,13 +122,7 @@ BUDGETS = {
 
 
 # What halves take where it is more: some sums are made in float32 beside them.
-IN_HALVES: dict[str, dict[str, int]] = {
-    "embedding": {"both": 4}, "index": {"both": 8}, "max": {"both": 16}, "norm": {"both": 7},
-    "norm along a dimension": {"both": 7}, "var": {"both": 5}, "std": {"both": 15}, "logsumexp": {"both": 4},
-    # here the targets are of float32
-    **{name: {"forward": 2, "both": 5} for name in ("mse_loss", "smooth_l1_loss", "bce_with_logits")},
-    "adaptive_max_pool2d": {"both": 8}, "interpolate": {"forward": 4, "both": 8},
-}  # fmt: skip
+IN_HALVES: dict[str, dict[str, int]] = {"embedding": {"both": 4}, "index": {"both": 8}}
 
 
 def told(call):
@@ -146,7 +140,8 @@ def test_launches(name, dtype):
     budget = BUDGETS[name]
     if dtype is not torch.float32:
         budget = budget._replace(**IN_HALVES.get(name, {}))
-    inputs = [t.detach().to(dtype).requires_grad_(t.requires_grad) if t.requires_grad else t for t in budget.on()]
+    inputs = [t.detach().to(dtype).requires_grad_(t.requires_grad) if t.dtype.is_floating_point else t
+              for t in budget.on()]  # fmt: skip
     g = torch.ones_like(budget.call(*inputs))
 
     def train():
@@ -204,12 +199,14 @@ TRAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("autocast, most", [(False, 79), (True, 115)])
-def test_launches_of_a_training_step(autocast, most):
-    layer = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True).cuda()
-    head = nn.Linear(16, 5).cuda()
+@pytest.mark.parametrize("autocast, dtype, most", [
+    (False, torch.float32, 79), (True, torch.float32, 115), (False, torch.float16, 79), (False, torch.bfloat16, 79),
+])  # fmt: skip
+def test_launches_of_a_training_step(autocast, dtype, most):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True).to("cuda", dtype)
+    head = nn.Linear(16, 5).to("cuda", dtype)
     optimizer = torch.optim.AdamW([*layer.parameters(), *head.parameters()])
-    x, y = images(4, 6, 16), classes(4, below=5)
+    x, y = images(4, 6, 16).to(dtype), classes(4, below=5)
 
     def step():
         optimizer.zero_grad()

@@ -6,7 +6,11 @@ import torchlite as torch
 from torchlite.testing import cuda_on_host
 
 O = torch.optim
-DTYPES = [torch.float32, torch.float64, torch.complex64]
+EXACT, ROUNDED = {"rtol": 1e-5, "atol": 1e-6}, {"rtol": 1e-2, "atol": 2e-2}  # of halves, at each store
+DTYPES = {
+    **dict.fromkeys((torch.float32, torch.float64, torch.complex64), EXACT),
+    **dict.fromkeys((torch.float16, torch.bfloat16), ROUNDED),
+}
 ALGORITHMS = {
     "SGD": [{}, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, {"momentum": 0.9, "dampening": 0.3}],
     "Adam": [{}, {"amsgrad": True, "weight_decay": 0.1}, {"maximize": True}],
@@ -40,12 +44,12 @@ def trained(name, options, device, dtype, shapes, steps=7):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name, options", CASES, ids=lambda case: str(case))
 def test_steps_are_those_of_the_host(name, options, dtype):
-    shapes = [(3, 5), (), (7,), (0,), (70, 70)]
+    shapes, near = [(3, 5), (), (7,), (0,), (70, 70)], DTYPES[dtype]
     (ours, one), (theirs, other) = [trained(name, options, device, dtype, shapes) for device in ("cuda", "cpu")]
     for mine, their in zip(ours, theirs):
-        torch.testing.assert_close(mine.detach().cpu(), their.detach(), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(mine.detach().cpu(), their.detach(), **near)
         for key, value in other.state[their].items():
-            torch.testing.assert_close(one.state[mine][key].cpu(), value, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(one.state[mine][key].cpu(), value, **near)
 
 
 def test_more_parameters_than_one_launch_has_room_for():
@@ -77,8 +81,9 @@ def test_parameters_and_gradients_that_do_not_lie_in_order():
 
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_step_is_one_launch(name):
-    _, optimizer = trained(name, {}, "cuda", torch.float32, [(4, 4)] * 20, 8)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_step_is_one_launch(name, dtype):
+    _, optimizer = trained(name, {}, "cuda", dtype, [(4, 4)] * 20, 8)
     optimizer.step()
     with cuda_on_host.counted() as tally:
         optimizer.step()
@@ -95,20 +100,22 @@ def test_gradients_are_clipped_as_on_the_host(dtype):
             p.grad = numbers(*p.shape, seed=i).to(dtype).to(device)
         total = torch.nn.utils.clip_grad_norm_(params, 3.0)
         found.append([total.cpu(), *[p.grad.cpu() for p in params]])
+    near = {"rtol": 2e-3, "atol": 1e-5} if dtype is torch.float16 else {}  # the norm is rounded once, there twice
     for one, other in zip(*found):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, **near)
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_clipping_is_few_launches():
-    params = [torch.zeros(4, 4, device="cuda", requires_grad=True) for _ in range(20)]
+@pytest.mark.parametrize("dtype, most", [(torch.float32, 8), (torch.float16, 9), (torch.bfloat16, 9)])
+def test_clipping_is_few_launches(dtype, most):
+    params = [torch.zeros(4, 4, device="cuda", dtype=dtype, requires_grad=True) for _ in range(20)]
     for p in params:
         p.grad = torch.ones_like(p)
     for _ in range(3):  # the second time leaves plans, whose constants are filled in once
         torch.nn.utils.clip_grad_norm_(params, 3.0)
     with cuda_on_host.counted() as tally:
         torch.nn.utils.clip_grad_norm_(params, 3.0)
-    assert tally.counts.launches <= 8, tally.kernels
+    assert tally.counts.launches <= most, tally.kernels
     assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
 
 

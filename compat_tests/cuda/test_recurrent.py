@@ -81,13 +81,14 @@ def test_projected_states_and_cells():
 
 
 @pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", KINDS)
-def test_launches_are_two_a_step(kind):
+def test_launches_are_two_a_step(kind, dtype):
     module, more = KINDS[kind]
-    model, counts = module(8, 16, **more).cuda(), {}
+    model, counts = module(8, 16, **more).to("cuda", dtype), {}
     for length in (6, 12):
-        x = torch.randn(length, 4, 8, device="cuda", requires_grad=True)
-        g = torch.randn(length, 4, 16, device="cuda")
+        x = torch.randn(length, 4, 8, device="cuda", dtype=dtype, requires_grad=True)
+        g = torch.randn(length, 4, 16, device="cuda", dtype=dtype)
         for _ in range(2):
             with cuda_on_host.counted() as forward:
                 y, _ = model(x)

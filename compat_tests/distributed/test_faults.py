@@ -2,13 +2,14 @@
 
 import datetime
 import os
+import re
 import signal
 import threading
 import time
 
 import pytest
 
-from .ranks import ended, run, start
+from .ranks import ended, mpiexec, run, start
 
 MOMENTS = [
     "before anything", "in a collective", "between collectives", "in its own computation", "while receiving",
@@ -82,6 +83,20 @@ def test_a_process_that_dies_is_named_by_the_others(moment, size):
         rank: ["True"] for rank in range(size) if rank != 1
     }
     assert codes == [0, 1 if moment == "by an exception" else -signal.SIGKILL, 0][:size]
+
+
+@pytest.mark.parametrize("moment", ["in a collective", "while receiving", "by an exception", "in a large collective"])
+def test_a_process_that_dies_under_mpiexec_is_named_by_the_others(moment, capfd):
+    codes, told = ended("torchlite", dying, 3, mpiexec(3), "torchlite", MOMENT=moment)
+    assert codes != [0]
+    said = capfd.readouterr().err
+    for rank in (0, 2):
+        if rank in told:
+            assert told[rank] == {"told": ["True"]}
+        else:  # MPI does not return from what it was in
+            assert re.search(r"^DistBackendError: rank 1 \(process \d+\) is gone: .*, in all_reduce$", said, re.M)
+    if moment != "by an exception":
+        assert re.search(r"^rank 1 \(process \d+\) was ended by SIGKILL$", said, re.M)
 
 
 def late(torch, tell):

@@ -55,6 +55,14 @@ static PyObject *function_repr(Function *f)
 // Functions are pickled by their names.
 static PyObject *function_reduce(PyObject *f, PyObject *unused) { return PyObject_GetAttrString(f, "__qualname__"); }
 
+// What `isinstance` takes them for, as PyTorch's are functions of C's: tools that show signatures and texts ask that.
+static PyObject *function_class(Function *f, void *unused)
+{
+    PyObject *name = f->dict == NULL ? NULL : PyDict_GetItemString(f->dict, "__qualname__");
+    int method = name != NULL && PyUnicode_FindChar(name, '.', 0, PyUnicode_GET_LENGTH(name), 1) >= 0;
+    return Py_NewRef(method ? &PyMethodDescr_Type : &PyCFunction_Type);
+}
+
 static PyMethodDef methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL}};
 static PyMemberDef members[] = {
     {"general", T_OBJECT, offsetof(Function, general), READONLY},
@@ -63,6 +71,7 @@ static PyMemberDef members[] = {
     {NULL},
 };
 static PyGetSetDef getset[] = {
+    {"__class__", (getter)function_class, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict},
     {NULL},
 };

@@ -80,7 +80,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
-    X(ORDINARY) X(NO_GRAD) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
+    X(ORDINARY) X(NO_GRAD) X(floating) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
     X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual) X(Coo) X(Compressed)
 #define KNOWN_FIELD(name) PyObject *name;
@@ -337,6 +337,7 @@ PyObject *make_total(PyObject *module, PyObject *args);
 // ---- small.c, context.c, module_call.c: what stands around calls of ops
 
 int add_properties(void);
+PyObject *tensor_of(PyObject *data);                     // listed.c: of numbers, or lists of them; NULL where C does not know
 PyObject *make_quick(PyObject *module, PyObject *args);
 int add_contexts(PyObject *module);
 PyObject *make_making(PyObject *module, PyObject *general);

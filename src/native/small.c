@@ -237,12 +237,19 @@ static PyObject *tolist(Tensor *t)
 
 // ---- NumPy's arrays over the same memory
 
+// The array that owns the memory (or borrowed it first).
+static PyArrayObject *root(PyArrayObject *array)
+{
+    PyObject *base;
+    while ((base = PyArray_BASE(array)) != NULL && PyArray_Check(base))
+        array = (PyArrayObject *)base;
+    return array;
+}
+
 // Note that the memory of an array is held by others than tensors from now on. Python keeps the list.
 static int lend(PyArrayObject *array)
 {
-    PyObject *owner = (PyObject *)array, *base;
-    while ((base = PyArray_BASE((PyArrayObject *)owner)) != NULL && PyArray_Check(base))
-        owner = base;
+    PyArrayObject *owner = root(array);
     PyObject *key = PyLong_FromVoidPtr(owner);
     const int listed = key == NULL ? -1 : PyDict_Contains(known.lent, key);
     Py_XDECREF(key);
@@ -263,7 +270,7 @@ static PyObject *numpy(Tensor *t)
     return lend(array) < 0 ? NULL : PyArray_View(array, NULL, &PyArray_Type);
 }
 
-// A tensor over an array as NumPy makes them, of a dtype with plain cases.
+// A tensor over the whole of an array as NumPy makes them, of a dtype with plain cases.
 static PyObject *from_numpy(PyObject *value)
 {
     if (!PyArray_CheckExact(value) || plain_mode() == NULL || known.cpu == NULL || known.lend == NULL)
@@ -272,7 +279,9 @@ static PyObject *from_numpy(PyObject *value)
     int slot = 0;
     while (slot < SLOTS && PyArray_DESCR(array) != descrs[slot])
         slot++;
-    if (slot == SLOTS || !PyArray_ISWRITEABLE(array))
+    PyArrayObject *owner = root(array);
+    if (slot == SLOTS || !PyArray_ISWRITEABLE(array) || !PyArray_ISONESEGMENT(array) || !PyArray_ISONESEGMENT(owner) ||
+        PyArray_NBYTES(array) != PyArray_NBYTES(owner))
         return NULL;
     for (int i = 0; i < PyArray_NDIM(array); i++)
         if (PyArray_STRIDE(array, i) < 0 || PyArray_STRIDE(array, i) % PyArray_ITEMSIZE(array))
@@ -382,6 +391,12 @@ static PyObject *call_from_numpy(PyObject *f, PyObject *const *args, size_t narg
     return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
 }
 
+static PyObject *call_tensor(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *made = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 1 ? tensor_of(args[0]) : NULL;
+    return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
+}
+
 static PyObject *call_is_tensor(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyObject *answer = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 1 ? is_tensor(args[0]) : NULL;
@@ -465,7 +480,7 @@ static PyObject *call_size_item(PyObject *f, PyObject *const *args, size_t nargs
 }
 
 static const struct { const char *name; vectorcallfunc call; } calls[] = {
-    {"size", call_size}, {"from_numpy", call_from_numpy}, {"is_tensor", call_is_tensor},
+    {"size", call_size}, {"from_numpy", call_from_numpy}, {"tensor", call_tensor}, {"is_tensor", call_is_tensor},
     {"is_grad_enabled", call_is_grad_enabled}, {"needs_dispatch", call_needs_dispatch}, {"Size", call_new_size},
     {"Size.__getitem__", call_size_item}, {NULL},
 };

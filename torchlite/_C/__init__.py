@@ -7,6 +7,8 @@ import faulthandler
 import weakref
 from typing import Any
 
+from ..__config__ import parallel_info as _parallel_info
+from ..__config__ import show as _show_config
 from ..autograd import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from ..autograd.current_pass import (
@@ -66,7 +68,7 @@ __all__ = [
     "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_enabled",
     "_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack", "_log_api_usage_once",
     "_TorchFunctionState", "_get_torch_function_state", "_set_torch_function_state", "_get_cpu_capability",
-    "_get_privateuse1_backend_name", "_set_conj", "_set_neg", "_storage_Use_Count",
+    "_get_privateuse1_backend_name", "_parallel_info", "_set_conj", "_set_neg", "_show_config", "_storage_Use_Count",
 ]  # fmt: skip
 
 _is_multithreading_enabled = grad_mode.is_multithreading_enabled

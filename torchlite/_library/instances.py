@@ -100,7 +100,7 @@ def run_plainly(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
             return type(value)([plain(v) for v in value])
         if not isinstance(value, TensorBase) or not value.backend.handed:
             return value
-        made = value.alias()
+        made = value._alias()
         become_plain(made)
         if made.backend.handed:  # without memory: its form can be worked with
             made.backend, made.array = value.backend.real.behind(value.array)

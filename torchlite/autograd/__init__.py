@@ -43,6 +43,7 @@ _HOME = {
     "NestedIOFunction": "function",
     "SavedTensor": "saved_hooks",
     "Variable": "variable",
+    "_is_checkpoint_valid": "current_pass",
     "detect_anomaly": "anomaly_mode",
     "kineto_available": "profiler",
     "enforce_grad_layout_policy": "inert_switches",

@@ -27,6 +27,12 @@ def _get_current_graph_task_keep_graph() -> bool:
     return True if task is None else task.keep_graph
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether the pass reaches all leaves, as a checkpointed region's own pass has to; True outside of one."""
+    task = local.state.task
+    return task is None or task.wanted is None
+
+
 def _current_autograd_node() -> Node | None:
     """The node whose hooks or formulas are being run."""
     task = local.state.task

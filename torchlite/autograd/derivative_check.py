@@ -365,7 +365,7 @@ class _Undefined(Node):
 
     @classmethod
     def of(cls, y: Tensor) -> Tensor:
-        closed = y.alias()
+        closed = y._alias()
         closed.edge = (cls((resolve(y),), (form_of(y),)), 0)
         return closed
 

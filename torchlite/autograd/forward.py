@@ -104,7 +104,7 @@ def _tangents(value: Any, level: TangentLevel) -> Any:
 
 def still(t: Tensor) -> Tensor:
     """`t` with its tangents at the open levels alone: the history of another may hold it, and `t` would own itself."""
-    alias = t.alias()
+    alias = t._alias()
     alias.edge = t.edge
     for below, tangent in tangents_of(t):
         set_tangent(alias, below, tangent)

@@ -137,7 +137,7 @@ class _SavedBeforeWrites:
                 return kept
         kept = _Kept(version)
         # Without history: what a node keeps must not lead back to it.
-        self.original[kept] = tensor.alias()
+        self.original[kept] = tensor._alias()
         saved_before.add(kept)
         return kept
 

@@ -33,7 +33,7 @@ def _hooks_of(t: Tensor) -> tuple[Hooks, int]:
     """The hooks where the gradient of `t` arrives, and under which number."""
     edge = resolve(t)
     edge = t if edge is None else edge
-    return (hooks_of(edge[0]), edge[1]) if edge.__class__ is tuple else (edge.more().all_hooks(), 0)
+    return (hooks_of(edge[0]), edge[1]) if edge.__class__ is tuple else (edge._more().all_hooks(), 0)
 
 
 @method("register_post_accumulate_grad_hook")
@@ -45,7 +45,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    extra = self.more()
+    extra = self._more()
     if extra.post_hooks is None:
         extra.post_hooks = OrderedDict()
     return register(extra.post_hooks, hook)
@@ -64,7 +64,7 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if last_edge(self).__class__ is tuple:
         node, nr = resolve(self)
-        self.more().retains_grad = True
+        self._more().retains_grad = True
         hooks_of(node).retain[nr] = weakref.ref(self)
 
 
@@ -107,7 +107,7 @@ def _post_accumulate_grad_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
 
 
 def _set_post_accumulate_grad_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
-    self.more().post_hooks = hooks
+    self._more().post_hooks = hooks
 
 
 method("_post_accumulate_grad_hooks")(property(_post_accumulate_grad_hooks, _set_post_accumulate_grad_hooks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ def _in_its_order(move: Callable[..., Any], array: Any) -> Any:
         return move(array)
     order = _outermost_first(array)
     return move(array.transpose(order)).transpose(np.argsort(order))
+
+
+PROCESS = os.getpid()  # the one in which CUDA is used: those forked off it cannot use it
 
 
 class CuPyBackend(Backend):

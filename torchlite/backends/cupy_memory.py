@@ -27,13 +27,14 @@ OutOfMemory.__name__ = OutOfMemory.__qualname__ = "OutOfMemoryError"
 bear_name(OutOfMemory, "torch")
 
 
-def allocate(size: int) -> Any:
-    """Memory of the pool; where there is none, what nobody holds any more is collected first."""
-    pool = cupy.get_default_memory_pool()
+def allocate(size: int, pool: Any = None) -> Any:
+    """Memory of a pool, or of that of all; where there is none, what nobody holds any more is collected first."""
+    pool = pool or cupy.get_default_memory_pool()
     try:
         return pool.malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         gc.collect()
+        pool.free_all_blocks()
         give_back()
         ledger.events["num_alloc_retries"] += 1
     try:

@@ -101,7 +101,7 @@ class Lazy(Backend):
     def overwritten(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         operands = [computed(v) for v in values[1:]]
         target = computed(self_)
-        op.overwrite(target, before if target is self_ else target.alias(), [target, *operands])
+        op.overwrite(target, before if target is self_ else target._alias(), [target, *operands])
         if target is not self_:
             check_no_overlap(self_)
             write(self_, target)

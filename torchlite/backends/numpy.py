@@ -148,13 +148,7 @@ class NumPyBackend(Backend):
         owner = root(array)
         if isinstance(owner, Resized):
             return owner.view(np.ndarray)[: owner.held]
-        low, high = np.lib.array_utils.byte_bounds(owner)
-        if high - low == owner.nbytes or not owner.size:
-            return owner.ravel("K").view(_FLAT)
-        # Memory borrowed with gaps: everything from its lowest to its highest address.
-        first = owner[tuple([-1 if s < 0 else 0 for s in owner.strides])]
-        count = (high - low) // owner.itemsize
-        return np.lib.stride_tricks.as_strided(first, (count,), (owner.itemsize,)).view(_FLAT)
+        return owner.ravel("K").view(_FLAT)
 
     def as_strided(
         self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int

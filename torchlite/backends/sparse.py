@@ -349,7 +349,7 @@ def _sparse(kind: type[Sparse], home: type[Backend]) -> type[Backend]:
 def _part(t: Tensor) -> Tensor:
     """A tensor to be a part of an array: without history, over the same memory."""
     t = computed(t)
-    return t if t.__class__ is Tensor and t.edge is None else t.alias()
+    return t if t.__class__ is Tensor and t.edge is None else t._alias()
 
 
 def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool | None = None) -> Tensor:

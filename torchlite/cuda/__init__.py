@@ -16,7 +16,10 @@ has_half = True
 has_magma = False
 _SYNC_DEBUG_MODES = ("default", "warn", "error")
 
-_LATER = frozenset(("amp", "comm", "graphs", "jiterator", "memory", "nvtx", "profiler", "random", "streams"))
+_LATER = frozenset((
+    "amp", "comm", "gds", "graphs", "green_contexts", "jiterator", "memory", "nccl", "nvtx", "profiler", "random",
+    "sparse", "streams", "tunable",
+))  # fmt: skip
 _ELSEWHERE = {
     "streams": (
         "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
@@ -36,15 +39,17 @@ _ELSEWHERE = {
         "default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
         "seed", "seed_all", "set_rng_state", "set_rng_state_all",
     ),
+    "lazy": ("_get_device_index", "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_sleep"),
     "storages": (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
         "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",
     ),
     "unsupported": (
-        "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
-        "current_blas_handle", "current_solver_handle", "device_memory_used", "ipc_collect", "memory_usage",
-        "power_draw", "temperature", "use_mem_pool", "utilization",
+        "CUDAPluggableAllocator", "GreenContext", "change_current_allocator", "clock_rate", "current_blas_handle",
+        "current_solver_handle", "device_memory_used", "ipc_collect", "memory_usage", "power_draw", "temperature",
+        "utilization",
     ),
+    "pools": ("MemPool", "use_mem_pool"),
 }  # fmt: skip
 _HOME = {name: room for room, names in _ELSEWHERE.items() for name in names}
 
@@ -282,10 +287,10 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name == "_initialized":
         return is_initialized()
-    if name == "OutOfMemoryError":
-        from ..exceptions import OutOfMemoryError
+    if name in ("AcceleratorError", "OutOfMemoryError"):
+        from .. import exceptions
 
-        return OutOfMemoryError
+        return getattr(exceptions, name)
     if name.endswith("Tensor"):
         from ..operations.making.legacy_types import TYPES
 

@@ -16,16 +16,22 @@ from builtins import tuple as _tuple
 from torchlite.core.values.errors import Told as Told
 from torchlite.cuda import amp as amp
 from torchlite.cuda import comm as comm
+from torchlite.cuda import gds as gds
 from torchlite.cuda import graphs as graphs
+from torchlite.cuda import green_contexts as green_contexts
 from torchlite.cuda import jiterator as jiterator
+from torchlite.cuda import lazy as lazy
 from torchlite.cuda import memory as memory
 from torchlite.cuda import nccl as nccl
 from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx
+from torchlite.cuda import pools as pools
 from torchlite.cuda import profiler as profiler
 from torchlite.cuda import random as random
+from torchlite.cuda import sparse as sparse
 from torchlite.cuda import storages as storages
 from torchlite.cuda import streams as streams
+from torchlite.cuda import tunable as tunable
 from torchlite.cuda import unsupported as unsupported
 
 class CudaError(_RuntimeError):

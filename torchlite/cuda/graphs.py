@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from ..autograd import Function, grad
 from ..core.machine import Tensor, default_generator
@@ -38,12 +40,13 @@ class CUDAGraph:
     _pool: Any = None
     _captured: Any = None
     _draws: dict[Any, Any]  # by the streams of generators
+    _kept: bool  # whether CUDA's own graph is for others to see
 
     def __new__(cls, keep_graph: bool = False) -> CUDAGraph:
         if not is_available():
             raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
         made = object.__new__(cls)
-        made._draws = {}
+        made._draws, made._kept = {}, keep_graph
         return made
 
     def register_generator_state(self, generator: Any) -> None:
@@ -52,9 +55,13 @@ class CUDAGraph:
 
         self._draws[generator.stream] = Drawn()
 
-    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+    def capture_begin(
+        self, pool: Any = None, capture_error_mode: str = "global", check_input_liveness: bool = False
+    ) -> None:
         """From now on, keep what the current stream is told in place of doing it."""
         from cupy.cuda import memory
+
+        from ..backends.cupy_memory import allocate
 
         stream = current_stream()
         if not stream.cuda_stream:
@@ -69,7 +76,7 @@ class CUDAGraph:
         self._pool = pool or graph_pool_handle()
         self.register_generator_state(default_generator(stream.device))
         self._before = memory._get_thread_local_allocator()
-        memory._set_thread_local_allocator(self._pool.malloc)
+        memory._set_thread_local_allocator(functools.partial(allocate, pool=self._pool))
         stream.inner.begin_capture()
         for numbers, drawn in self._draws.items():
             numbers.captured = drawn
@@ -100,15 +107,49 @@ class CUDAGraph:
         """The pool of the graph's memory, for others to share."""
         return self._pool
 
+    def instantiate(self) -> None:
+        """Make ready what was captured, which is done by itself."""
+        self._seen("instantiate")
+
+    def raw_cuda_graph(self) -> int:
+        """The address of CUDA's own graph."""
+        return int(self._seen("raw_cuda_graph").graph)
+
+    def raw_cuda_graph_exec(self) -> int:
+        """The address of what CUDA runs of it."""
+        return int(self._seen("raw_cuda_graph_exec").graphExec)
+
+    def _seen(self, name: str) -> Any:
+        if not self._kept:
+            raise RuntimeError(f"CUDAGraph.{name} is for graphs that were made with keep_graph=True")
+        return self._found(name)
+
+    def _found(self, name: str) -> Any:
+        if self._captured is None:
+            raise RuntimeError(f"CUDAGraph.{name} comes after a capture")
+        return self._captured
+
+    def enable_debug_mode(self) -> None:
+        """Keep what `debug_dump` shows, which is always kept."""
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Write what was captured to a file, for Graphviz."""
+        Path(debug_path).write_text(self._found("debug_dump").debug_dot_str())
+
 
 class graph:
     """Inside, work is captured in a graph, on a stream of its own."""
 
+    default_capture_stream: ClassVar[Stream | None] = None
+
     def __init__(
-        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"
-    ) -> None:
-        self.cuda_graph, self.options = cuda_graph, (pool, capture_error_mode)
-        self.capture_stream = stream or Stream()
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None,
+        capture_error_mode: str = "global", check_input_liveness: bool = False,
+    ) -> None:  # fmt: skip
+        self.cuda_graph, self.options = cuda_graph, (pool, capture_error_mode, check_input_liveness)
+        if stream is None and graph.default_capture_stream is None:
+            graph.default_capture_stream = Stream()
+        self.capture_stream: Any = stream or graph.default_capture_stream
         self._within = within(self.capture_stream)
 
     def __enter__(self) -> None:

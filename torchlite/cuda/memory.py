@@ -13,9 +13,12 @@ from typing import Any, NoReturn
 
 from ..core.values import DeviceLike, warn
 from . import _index, _needed, empty_cache, is_available, mem_get_info, memory_allocated, memory_reserved
+from .pools import MemPool, use_mem_pool
+from .unsupported import CUDAPluggableAllocator, change_current_allocator
 
 __all__ = [
-    "caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled", "caching_allocator_enable",
+    "CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool", "caching_allocator_alloc",
+    "caching_allocator_delete", "caching_allocator_disabled", "caching_allocator_enable",
     "empty_cache", "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
     "host_memory_stats_as_nested_dict", "list_gpu_processes", "max_memory_allocated", "max_memory_cached",
     "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot",

@@ -25,6 +25,16 @@ def range_pop() -> None:
     _library().RangePop()
 
 
+def range_start(msg: str) -> int:
+    """Begin a stretch that others may overlap; its number, by which it is ended."""
+    return int(_library().RangeStart(msg, 0))
+
+
+def range_end(range_id: int) -> None:
+    """End a stretch that `range_start` began."""
+    _library().RangeEnd(range_id)
+
+
 def mark(msg: str) -> None:
     """Name a moment."""
     _library().Mark(msg)

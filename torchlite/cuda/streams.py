@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as Device
 from ..core.values.pickling import bear_name
 from . import _index, _needed, current_device, is_available
+from .unsupported import lacking_function
 
 __all__ = [
     "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
@@ -39,6 +41,10 @@ class Stream(streams.Stream):
     def cuda_stream(self) -> int:
         """The address of CUDA's own stream."""
         return int(self.inner.ptr)
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.cuda_stream)
 
     def query(self) -> bool:
         return bool(self.inner.done)
@@ -110,6 +116,23 @@ class Event(streams.Event):
 
     def elapsed_time(self, end_event: Any) -> float:
         return float(_needed().get_elapsed_time(self.inner, end_event.inner))
+
+    @property
+    def cuda_event(self) -> int:
+        """The address of CUDA's own event."""
+        return int(self.inner.ptr)
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.cuda_event)
+
+    def ipc_handle(self) -> bytes:
+        """What another process finds this event by."""
+        return bytes(_needed().runtime.ipcGetEventHandle(self.cuda_event))
+
+    from_ipc_handle: Any = classmethod(
+        lacking_function("Event.from_ipc_handle", "CuPy wraps no event of another process")
+    )
 
 
 class StreamContext(AbstractContextManager[None]):

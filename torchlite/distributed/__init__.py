@@ -12,7 +12,7 @@ from . import collectives, errors, group_methods, messages, objects, options, st
 from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
 from .coalescing import _coalescing_manager, _CoalescingManager
 from .collectives import *
-from .collectives import _all_gather_base, _reduce_scatter_base
+from .collectives import _all_gather_base, _get_global_rank, _reduce_scatter_base
 from .debugging import breakpoint as breakpoint
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
@@ -24,6 +24,7 @@ from .reduction import ReduceOp, _reduce_op, supports_complex
 from .reduction import make_premul_sum as _make_nccl_premul_sum
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .stores import *
+from .utils import _broadcast_coalesced
 from .work import Work
 from .world import *
 from .world import _get_default_group, _get_default_store, _get_process_group_name, _resolve_process_group, _world

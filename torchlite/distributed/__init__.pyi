@@ -73,6 +73,7 @@ from torchlite.distributed.world import get_rank as get_rank
 from torchlite.distributed.world import get_world_size as get_world_size
 from torchlite.distributed.world import group as group
 from torchlite.distributed import group_methods as group_methods
+from torchlite.distributed import guard as guard
 from torchlite.distributed.device_mesh import init_device_mesh as init_device_mesh
 from torchlite.distributed.world import init_process_group as init_process_group
 from torchlite.distributed.messages import irecv as irecv

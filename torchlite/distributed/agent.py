@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.values.pickling import bear_name
-from .launching import Attempt, Plan, ProcessFailure, die_with_parent, launch, record
+from .guard import die_with_parent
+from .launching import Attempt, Plan, ProcessFailure, launch, record
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 

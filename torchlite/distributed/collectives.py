@@ -28,7 +28,7 @@ from .reduction import ReduceOp, Reduction, reduction_of
 from .registered import handed
 from .sparse_reduction import all_reduce_sparse
 from .work import Work
-from .world import _member
+from .world import _member, get_global_rank
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
@@ -410,7 +410,7 @@ def _advised_against(name: str, by: Callable[..., Any], advice: str) -> Callable
     def function(*args: Any, **kwargs: Any) -> Any:
         return by(*args, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     return deprecated(f"`torch.distributed.{name}` {advice}", category=FutureWarning)(function)
 
 
@@ -429,3 +429,7 @@ _all_gather_base = _older("_all_gather_base", all_gather_single, _PRIVATE)
 _reduce_scatter_base = _older("_reduce_scatter_base", reduce_scatter_single, _PRIVATE)
 all_reduce_coalesced = _advised_against("all_reduce_coalesced", _all_reduce_coalesced, _REVISIT)
 all_gather_coalesced = _advised_against("all_gather_coalesced", _all_gather_coalesced, _REVISIT)
+_get_global_rank = _advised_against(
+    "distributed_c10d._get_global_rank", get_global_rank,
+    "is deprecated, please use `torch.distributed.distributed_c10d.get_global_rank` instead",
+)  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import importlib.util
 import json
@@ -26,11 +25,11 @@ from typing import IO, Any
 
 from ..core.values.pickling import bear_name
 from .errors import DistNetworkError, DistStoreError
+from .guard import die_with_parent, file_of, guarded
 from .stores import PrefixStore, TCPStore
 
 _HOME = "torch.distributed.elastic.multiprocessing.errors"
 _ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
-_DIE_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
 _PATIENCE = timedelta(minutes=10)  # with launchers on other hosts
 
 
@@ -200,7 +199,7 @@ class Attempt:
         parts = []
         for local in range(self.plan.count):
             said = [f"{name}={value}" for name, value in self._texts(local).items()]
-            parts += [":", "-n", "1", "env", *said, *self._command(local)]
+            parts += [":", "-n", "1", "env", *said, *guarded(self._command(local))]
         return [mpiexec() or "mpiexec", *parts[1:]]
 
     def _streams(self, local: int, number: int) -> tuple[Any, Any]:
@@ -246,16 +245,28 @@ class Attempt:
         while True:
             codes = [process.poll() for process in self.processes]
             failed = {local: code for local, code in enumerate(codes) if code}
-            if failed or all(code == 0 for code in codes):
-                return {self.plan.ranks[local]: self._failure(local, code) for local, code in failed.items()}
+            if failed:
+                return self._failures(failed)
+            if all(code == 0 for code in codes):
+                return {}
             time.sleep(self.plan.interval)
 
-    def _failure(self, local: int, code: int) -> ProcessFailure:
-        if self.plan.by_mpi:  # which says of none of them how it ended; the first that wrote of its error
-            told = [some for some in range(self.plan.count) if os.path.exists(self.error_file(some))]
-            local = min(told, key=lambda some: os.path.getmtime(self.error_file(some)), default=-1)
-            return ProcessFailure(local, self.processes[0].pid, code, self.error_file(local), local)
-        return ProcessFailure(local, self.processes[local].pid, code, self.error_file(local), self.plan.ranks[local])
+    def _failures(self, failed: dict[int, int]) -> dict[int, ProcessFailure]:
+        if self.plan.by_mpi:  # what ended is mpiexec; of the processes, their guards wrote
+            told = [local for local in range(self.plan.count) if file_of(self.error_file(local)).exists()]
+            failures = [self._told_by_guard(local) for local in told]
+            failures = failures or [ProcessFailure(-1, self.processes[0].pid, failed[0], self.error_file(-1), -1)]
+        else:
+            failures = [self._failure(local, self.processes[local].pid, code) for local, code in failed.items()]
+        return {failure.rank: failure for failure in failures}
+
+    def _told_by_guard(self, local: int) -> ProcessFailure:
+        file = file_of(self.error_file(local))
+        failure = self._failure(local, **json.loads(file.read_text()))
+        return replace(failure, timestamp=datetime.fromtimestamp(file.stat().st_mtime))
+
+    def _failure(self, local: int, pid: int, exitcode: int) -> ProcessFailure:
+        return ProcessFailure(local, pid, exitcode, self.error_file(local), self.plan.ranks[local])
 
     def end(self, how: int = signal.SIGTERM) -> None:
         """Let nobody outlive the others."""
@@ -272,10 +283,6 @@ class Attempt:
         for thread in self.threads:
             thread.join(10.0)  # what is left in its pipe
         self.files.close()
-
-
-def die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 def _with_one_device(local: int) -> dict[str, Any]:
@@ -357,8 +364,8 @@ def launch(
                 _leave(plan, store)
                 return attempt
             if number < plan.max_restarts:
-                ranks = "" if plan.by_mpi else f"rank {', '.join(map(str, failures))} "
-                print(f"{ranks}failed; starting all again ({number + 1}/{plan.max_restarts})", file=sys.stderr)
+                who = "mpiexec" if -1 in failures else f"rank {', '.join(map(str, failures))}"
+                print(f"{who} failed; starting all again ({number + 1}/{plan.max_restarts})", file=sys.stderr)
         raise ChildFailedError(plan.name, failures)
 
 

@@ -52,7 +52,7 @@ class Reducer:
         first = [sys.maxsize] if static or not find_unused else limits  # one bucket, until the order is known
         self._assign(_compute_bucket_assignment_by_size(params, first, sparse)[0][::-1])
         self.handles = [
-            register(param.more().all_hooks().post, _teller(weakref.ref(self), number))
+            register(param._more().all_hooks().post, _teller(weakref.ref(self), number))
             for number, param in enumerate(self.params)
         ]
 

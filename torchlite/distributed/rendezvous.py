@@ -81,7 +81,7 @@ def _from_environment(url: str, rank: int, world_size: int, timeout: timedelta =
     rank, world_size = _said(url, rank, world_size)
     started = launched.by_mpi()
     if started and "MASTER_ADDR" not in os.environ:
-        yield launched.store(timeout), started.rank, started.size
+        yield launched.store(launched.mpi().COMM_WORLD, timeout), started.rank, started.size
         return
     rank = int(wanted("RANK")) if rank == -1 else rank
     world_size = int(wanted("WORLD_SIZE")) if world_size == -1 else world_size

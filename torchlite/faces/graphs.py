@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeVar
 
 from ..core.machine import Tensor
+from ..core.state import HoldingItems
 from ..operations.making.host_data import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,6 +54,12 @@ def mark_static(t: Any, index: Any = None) -> None:
 
 def mark_static_address(t: Any, guard: bool = False) -> None:
     pass
+
+
+def disable_cache_limit() -> HoldingItems:
+    """For the time of a `with`, functions could be compiled however often."""
+    config = importlib.import_module(".._dynamo.config", __package__)
+    return HoldingItems(vars(config), {"recompile_limit": sys.maxsize, "accumulated_recompile_limit": sys.maxsize})
 
 
 # ---- export

@@ -41,7 +41,15 @@ FACES = {
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
     ),
-    "_dynamo.utils": Face("", "faces.nothing: is_compile_supported=is_acceptable"),
+    "_dynamo.exc": Face(
+        "What a compiler raises.",
+        "faces.compiler_errors: BackendCompilerFailed FailOnRecompileLimitHit InternalTorchDynamoError InvalidBackend"
+        " RecompileError RestartAnalysis ShortenTraceback SkipFrame TorchDynamoException TorchRuntimeError"
+        " UncapturedHigherOrderOpError Unsupported UserError",
+    ),
+    "_dynamo.utils": Face(
+        "", "faces.nothing: is_compile_supported=is_acceptable; faces.graphs: disable_cache_limit"
+    ),
     "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
     "_dynamo.config": Face(
         "The settings of a compiler, which programs may change and nobody reads.",
@@ -153,6 +161,8 @@ FACES = {
     "_vmap_internals": Face("", "func: vmap _vmap=vmap"),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
+    "cuda._utils": Face("", "_utils: _get_device_index"),
+    "cuda.amp.autocast_mode": Face("", "cuda.amp: autocast custom_bwd custom_fwd"),
     "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(

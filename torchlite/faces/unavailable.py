@@ -48,7 +48,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "distributed.messages: _store_based_barrier; distributed.work: _IllegalWork;"
         "distributed.world: _TORCHCOMM_AVAILABLE _rank_not_in_group;"
         "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
-        " _get_process_group_name _resolve_process_group _world",
+        " _get_global_rank _get_process_group_name _resolve_process_group _world",
     ),
     "distributed.elastic": ("", ""),
     "distributed.elastic.agent": ("", ""),
@@ -92,7 +92,17 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.tensor.experimental._attention": ("set_rotate_method", ""),
     # -- graphs of functions, and what compiles them
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
+    "_inductor.codecache": ("FxGraphCache PyCodeCache extract_tensor_metadata_for_cache_key", ""),
+    "_inductor.compile_fx": ("compile_fx compile_fx_inner", ""),
     "_inductor.config": ("", ""),
+    "_inductor.custom_graph_pass": ("CustomGraphPass get_hash_for_files", ""),
+    "_inductor.fx_passes": ("", ""),
+    "_inductor.fx_passes.post_grad": ("", ""),
+    "_inductor.ir": ("", ""),
+    "_inductor.lowering": ("register_lowering", ""),
+    "_inductor.pattern_matcher": (
+        "CallFunction Match PatternMatcherPass fwd_only joint_fwd_bwd register_graph_pattern register_replacement", "",
+    ),
     "export": ("Constraint Dim ExportedProgram ShapesCollection export load register_dataclass save unflatten", ""),
     "jit.frontend": ("", ""),
     "jit.quantized": ("", ""),
@@ -140,6 +150,11 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "nn.intrinsic": ("ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU", ""),
     "nn.qat": ("Conv2d Linear", ""),
     "nn.quantized": (_QUANTIZED_MODULES, ""),
+    **{
+        f"quantization.{name}": ("", _QUANTIZATION.format(name))
+        for name in ("fake_quantize", "observer", "qconfig", "quantize_fx")
+    },
+    "quantization.fuse_modules": ("", "ao.quantization.fuse_modules: fuse_known_modules fuse_modules"),
     "quantization": (
         "",
         "ao.quantization: DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantWrapper convert"

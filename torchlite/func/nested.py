@@ -57,7 +57,7 @@ class Nested(NestedParts, Lifted):
     @property
     def main(self) -> Tensor:  # type: ignore[override]
         if self._main is None:
-            self._main = self.twin.alias()  # type: ignore[union-attr]
+            self._main = self.twin._alias()  # type: ignore[union-attr]
         return self._main
 
     @property
@@ -94,7 +94,7 @@ class NestedLevel(Level):
         made = self.wrap(Nested(t))
         made.edge = LEAF
         if self.depth == 1 and may_have_twin(t):
-            twin = made.array.twin = made.edge = t.alias()  # the leaf that it stands for
+            twin = made.array.twin = made.edge = t._alias()  # the leaf that it stands for
             twin.edge = LEAF
         return made
 
@@ -185,7 +185,7 @@ class NestedBackend(Transform):
             return None
         if edge is None:
             return None if requires_grad(t) else main
-        twin = array.twin = main.alias()
+        twin = array.twin = main._alias()
         twin.edge = edge
         return twin
 

@@ -60,7 +60,7 @@ def unsettle(level: NestedLevel, edges: Sequence[Any]) -> None:
     """Let the nodes that lead here, of a level that still runs, keep tensors of it where they keep twins."""
 
     def raised(twin: Tensor) -> Tensor:
-        t = level.over(twin.backend.real).lifted(twin.alias())
+        t = level.over(twin.backend.real).lifted(twin._alias())
         t.edge, t.counter = twin if twin.edge is LEAF else twin.edge, twin.counter
         return t
 
@@ -88,7 +88,7 @@ def _below_twin(entry: Any) -> Any:
         return entry.tensor, entry.version
     if entry.__class__ is SavedList:
         return SavedList([_below_twin(e) for e in entry.entries])
-    return (entry[0].alias(), entry[1]) if entry.__class__ is tuple else entry
+    return (entry[0]._alias(), entry[1]) if entry.__class__ is tuple else entry
 
 
 def _above_twin(entry: Any, raised: Callable[[Tensor], Tensor]) -> Any:

@@ -352,7 +352,7 @@ class Transform(Backend):
                 made = op.apply(made, *arguments)
             t.array, t.backend, t.edge, t.counter = made.array, made.backend, made.edge, made.counter
             return
-        inside = t.alias()
+        inside = t._alias()
         inside.edge = t.edge
         lifted, backend = self.lift(inside), self.owner.over(inside.backend.real)
         t.array, t.backend, t.edge = lifted, backend, None

@@ -42,7 +42,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if requires_grad.__class__ is not bool:
             _making.bind((data, requires_grad), {})
         if type(data) is Tensor or type(data) is Parameter:
-            return _required(as_class(data.alias(), cls), requires_grad)
+            return _required(as_class(data._alias(), cls), requires_grad)
         t = _required(as_class(data.detach(), type(data)), requires_grad)
         t._is_param = True
         return t

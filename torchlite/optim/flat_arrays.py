@@ -217,13 +217,13 @@ class ListBlock(Block):
         self.states = [[s[name].array for s in states] for name in names]
 
     def fits(self) -> bool:
-        """Whether the arrays are of the dtype that is computed in, and lie in order."""
-        kept = (self.values, *self.states)
-        return all([a.dtype == self.dtype and a.flags.c_contiguous for arrays in kept for a in arrays])
+        """Whether the arrays are of one dtype, and lie in order."""
+        kept, stored = (self.values, *self.states), self.values[0].dtype
+        return all([a.dtype == stored and a.flags.c_contiguous for arrays in kept for a in arrays])
 
     def _run(self, formula: Formula, grads: Sequence[Any], numbers: tuple[Any, ...], maximize: bool) -> None:
-        xp = self.backend.xp
-        roles = [self.values, [xp.ascontiguousarray(g, self.dtype) for g in grads], *self.states]
+        xp, stored = self.backend.xp, self.values[0].dtype
+        roles = [self.values, [xp.ascontiguousarray(g, stored) for g in grads], *self.states]
         run: Any = self.backend.over_lists
         run(formula, roles, numbers, maximize)
 

@@ -289,7 +289,7 @@ def _publish_part(name: str, kind: str, layouts: Any, part: str) -> None:
         if self.layout not in layouts:
             raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got {layout_name(self)}")
         found: Tensor = getattr(self.array, part)
-        return found.alias()
+        return found._alias()
 
     read.__doc__ = f"The {name} of a sparse tensor of {kind}s."
     method(name)(read)

@@ -98,7 +98,7 @@ def _own(name: str, t: Tensor) -> Coo:
 
 def _shown(t: Tensor, part: Tensor) -> Tensor:
     """A part of an array as a tensor over the same memory."""
-    made = part.alias()
+    made = part._alias()
     if t.counter is not None:
         made.counter = shared_counter(part)
     return made

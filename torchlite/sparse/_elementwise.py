@@ -120,7 +120,7 @@ def _clone(t: Tensor, format_: Any) -> Tensor:
 
 @rule("detach alias")
 def _alias(t: Tensor) -> Tensor:
-    return t.alias()
+    return t._alias()
 
 
 @rule("_to_copy")

@@ -57,7 +57,7 @@ def _t(t: Tensor) -> Tensor:
             f"{t.sparse_dim()} sparse and {t.dense_dim()} dense dimensions"
         )
     if t.dim() < 2:
-        return t.alias()
+        return t._alias()
     if not is_coo(t):
         return _transpose_compressed(t, 0, 1)
     array = t.array
@@ -75,7 +75,7 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
     array, batch = t.array, len(t.array.batch)
     a, b = sorted(wrap_dim(d, t.dim()) for d in (dim0, dim1))
     if a == b:
-        return t.alias()
+        return t._alias()
     shape = list(t.shape)
     shape[a], shape[b] = shape[b], shape[a]
     if (a, b) == (batch, batch + 1):

@@ -57,13 +57,13 @@ class _Kept:
         self.several = isinstance(results, (tuple, list))
         listed = results if self.several else (results,)
         self.devices = [t.device for t in listed]
-        self.tensors = [t.cpu() if offload else t.alias() for t in listed]
+        self.tensors = [t.cpu() if offload else t._alias() for t in listed]
         self.versions = [t._version for t in self.tensors]
 
     def results(self, may_be_written: bool) -> Any:
         if not may_be_written and self.versions != [t._version for t in self.tensors]:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
-        made = tuple([t.to(d).alias() for t, d in zip(self.tensors, self.devices, strict=True)])
+        made = tuple([t.to(d)._alias() for t, d in zip(self.tensors, self.devices, strict=True)])
         return made if self.several else made[0]
 
 

@@ -1,6 +1,47 @@
 // Normalization by channels and by groups of them: see loops/channels.c.
 #include "kernel.h"
 
+// Images (n, channels, size), maybe a gradient, and what there is of each channel.
+typedef struct {
+    N n, channels, size;
+    const float *x, *g;
+    float *to;
+    double *totals[2];
+    const float *center, *factor, *shift, *slope;
+} Channels;
+
+static void statistics_share(void *work, N from, N to)
+{
+    const Channels *w = work;
+    loops->channel_statistics(w->x, w->totals[0], w->totals[1], w->n, w->channels, w->size, from, to);
+}
+
+static void sums_share(void *work, N from, N to)
+{
+    const Channels *w = work;
+    loops->channel_sums(w->g, w->x, w->center, w->totals[0], w->totals[1], w->n, w->channels, w->size, from, to);
+}
+
+static void affine_share(void *work, N from, N to)
+{
+    const Channels *w = work;
+    loops->channel_affine(w->x, w->to, w->center, w->factor, w->shift, w->n, w->channels, w->size, from, to);
+}
+
+static void slope_share(void *work, N from, N to)
+{
+    const Channels *w = work;
+    loops->channel_slope(w->g, w->x, w->to, w->center, w->factor, w->shift, w->slope, w->n, w->channels, w->size, from, to);
+}
+
+// Some channels each, by all threads.
+static void in_channels(Share *share, Channels w) { SHARED(share, w, w.channels, w.n * w.size); }
+
+void statistics_of(const float *x, double *mean, double *var, N n, N channels, N size)
+{
+    in_channels(statistics_share, (Channels){n, channels, size, .x = x, .totals = {mean, var}});
+}
+
 static PyArrayObject *vector_of(N n)
 {
     npy_intp size = n;
@@ -45,7 +86,7 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
     double *spread = now + channels;
     float *center = (float *)(spread + channels), *factor = center + channels, *shift = factor + channels;
     if (training)
-        WORK(each * channels, loops->channel_statistics(data_of(x), now, spread, n, channels, size));
+        statistics_of(data_of(x), now, spread, n, channels, size);
     for (N c = 0; c < channels; c++) {
         if (!training) {
             now[c] = data_of(mean)[c];
@@ -64,7 +105,7 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
         follow(mean, now, 1, momentum, channels);
         follow(var, spread, each > 1 ? (double)each / (double)(each - 1) : Py_NAN, momentum, channels);
     }
-    WORK(each * channels, loops->channel_affine(data_of(x), data_of(y), center, factor, shift, n, channels, size));
+    in_channels(affine_share, (Channels){n, channels, size, data_of(x), NULL, data_of(y), {NULL}, center, factor, shift});
     PyMem_Free(now);
     return Py_BuildValue("(NNN)", y, saved, rstd);
 }
@@ -93,8 +134,9 @@ static PyObject *batch_norm_backward(PyObject *const *a, Py_ssize_t count)
         Py_XDECREF(db);
         return NULL;
     }
-    WORK(PyArray_SIZE(x), loops->channel_sums(data_of(g), data_of(x), data_of(mean), total, along, n, channels, size));
     float *factor = (float *)(along + channels), *p = factor + channels, *q = p + channels;
+    Channels work = {n, channels, size, data_of(x), data_of(g), data_or_null(dx), {total, along}, data_of(mean), factor, p, q};
+    in_channels(sums_share, work);
     for (N c = 0; c < channels; c++) {
         double scale = data_of(rstd)[c];
         factor[c] = (float)(scale * (w ? data_of(w)[c] : 1));
@@ -103,9 +145,7 @@ static PyObject *batch_norm_backward(PyObject *const *a, Py_ssize_t count)
         if (dw) data_of(dw)[c] = (float)(along[c] * scale);
         if (db) data_of(db)[c] = (float)total[c];
     }
-    if (dx)
-        WORK(PyArray_SIZE(x), loops->channel_slope(data_of(g), data_of(x), data_of(dx), data_of(mean), factor, p, q, n,
-                                                   channels, size));
+    if (dx) in_channels(slope_share, work);
     PyMem_Free(total);
     Py_DECREF(g);
     return Py_BuildValue("(NNN)", or_none(dx), or_none(dw), or_none(db));
@@ -152,7 +192,7 @@ static PyObject *group_norm(PyObject *const *a, Py_ssize_t count)
     }
     double *spread = now + s.rows;
     float *center = (float *)(spread + s.rows), *factor = center + all, *shift = factor + all;
-    WORK(PyArray_SIZE(x), loops->channel_statistics(data_of(x), now, spread, 1, s.rows, s.each));
+    statistics_of(data_of(x), now, spread, 1, s.rows, s.each);
     for (N r = 0; r < s.rows; r++) {
         const double scale = 1 / sqrt(spread[r] + PyFloat_AS_DOUBLE(a[7]));
         data_of(mean)[r] = (float)now[r];
@@ -164,7 +204,7 @@ static PyObject *group_norm(PyObject *const *a, Py_ssize_t count)
             shift[i] = (float)((b ? data_of(b)[c] : 0) - (now[r] - center[i]) * factor[i]);
         }
     }
-    WORK(PyArray_SIZE(x), loops->channel_affine(data_of(x), data_of(y), center, factor, shift, 1, all, s.size));
+    in_channels(affine_share, (Channels){1, all, s.size, data_of(x), NULL, data_of(y), {NULL}, center, factor, shift});
     PyMem_Free(now);
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
@@ -215,7 +255,8 @@ static PyObject *group_norm_backward(PyObject *const *a, Py_ssize_t count)
     double *to_w = along + all, *to_b = to_w + of_image;
     float *center = (float *)(to_b + of_image), *factor = center + all, *p = factor + all, *q = p + all;
     for (N i = 0; i < all; i++) center[i] = data_of(mean)[i / s.channels];
-    WORK(PyArray_SIZE(x), loops->channel_sums(data_of(g), data_of(x), center, total, along, 1, all, s.size));
+    Channels work = {1, all, s.size, data_of(x), data_of(g), data_or_null(dx), {total, along}, center, factor, p, q};
+    in_channels(sums_share, work);
     for (N i = 0; i < all; i++) {
         to_w[i % of_image] += along[i] * data_of(rstd)[i / s.channels];
         to_b[i % of_image] += total[i];
@@ -225,7 +266,7 @@ static PyObject *group_norm_backward(PyObject *const *a, Py_ssize_t count)
         if (db) data_of(db)[c] = (float)to_b[c];
     }
     share_out(&s, total, along, data_of(rstd), data_or_null(w), of_image, factor, p, q);
-    if (dx) WORK(PyArray_SIZE(x), loops->channel_slope(data_of(g), data_of(x), data_of(dx), center, factor, p, q, 1, all, s.size));
+    if (dx) in_channels(slope_share, work);
     PyMem_Free(total);
     Py_DECREF(g);
     return Py_BuildValue("(NNN)", or_none(dx), or_none(dw), or_none(db));

@@ -18,11 +18,16 @@ static PyObject *all(PyObject *const *a, Py_ssize_t count) { return among(a, cou
 
 enum { MOST = 16 };  // arrays to join
 
-static void copy_in_turn(PyObject *const *given, const npy_intp *sizes, Py_ssize_t n, N before, char *to)
+typedef struct { const char *from[MOST]; npy_intp sizes[MOST], starts[MOST]; N n, row; char *to; } Joined;
+
+// Of the arrays' parts, one of each after the other, and again.
+static void join_share(void *work, N from, N to)
 {
-    for (N b = 0; b < before; b++)
-        for (Py_ssize_t k = 0; k < n; to += sizes[k++])
-            memcpy(to, PyArray_BYTES((PyArrayObject *)given[k]) + b * sizes[k], sizes[k]);
+    const Joined *w = work;
+    for (N b = from / w->n, k = from % w->n; from < to; from++) {
+        memcpy(w->to + b * w->row + w->starts[k], w->from[k] + b * w->sizes[k], w->sizes[k]);
+        if (++k == w->n) b++, k = 0;
+    }
 }
 
 // Arrays of one dtype whose shapes are the same but at a dimension, where `new` says that this is not yet there.
@@ -36,7 +41,8 @@ static PyObject *joined(PyObject *const *a, Py_ssize_t count, int new)
     const int ndim = x ? PyArray_NDIM(x) + new : 0;
     if (!ndim || d < -ndim || d >= ndim || PyDataType_REFCHK(PyArray_DESCR(x)) || ndim > NPY_MAXDIMS) return NULL;
     d += d < 0 ? ndim : 0;
-    npy_intp shape[NPY_MAXDIMS], sizes[MOST];
+    npy_intp shape[NPY_MAXDIMS];
+    Joined w = {.n = n};
     for (int i = 0; i < ndim; i++) shape[i] = i < d || !new ? PyArray_DIM(x, i) : i == d ? 1 : PyArray_DIM(x, i - 1);
     shape[d] = 0;
     for (Py_ssize_t k = 0; k < n; k++) {
@@ -47,14 +53,17 @@ static PyObject *joined(PyObject *const *a, Py_ssize_t count, int new)
         for (int i = 0; i < PyArray_NDIM(x); i++)
             if ((new || i != d) && PyArray_DIM(y, i) != PyArray_DIM(x, i)) return NULL;
         shape[d] += new ? 1 : PyArray_DIM(y, d);
-        sizes[k] = (new ? 1 : PyArray_DIM(y, d)) * product(shape + d + 1, ndim - (int)d - 1) * PyArray_ITEMSIZE(x);
+        w.from[k] = PyArray_DATA(y);
+        w.sizes[k] = (new ? 1 : PyArray_DIM(y, d)) * product(shape + d + 1, ndim - (int)d - 1) * PyArray_ITEMSIZE(x);
+        w.starts[k] = w.row;
+        w.row += w.sizes[k];
     }
     PyArray_Descr *descr = PyArray_DESCR(x);
     Py_INCREF(descr);
     PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
-    if (made)
-        WORK(PyArray_SIZE((PyArrayObject *)made),
-             copy_in_turn(given, sizes, n, product(shape, (int)d), PyArray_DATA((PyArrayObject *)made)));
+    if (!made) return NULL;
+    w.to = PyArray_DATA((PyArrayObject *)made);
+    SHARED(join_share, w, product(shape, (int)d) * n, w.row / (n * (N)sizeof(float)));
     return made;
 }
 
@@ -66,17 +75,28 @@ static void fill(float *to, N n, float value)
     for (N i = 0; i < n; i++) to[i] = value;
 }
 
-// Along the first of some dimensions: what comes before the numbers, these, and what comes after them.
-static void pad_along(const float *from, float *to, int ndim, const npy_intp *sizes, const npy_intp *shape, const N *before, float value)
+// Numbers with so many more before them along each dimension.
+typedef struct { const float *from; float *to; int ndim; const npy_intp *sizes, *shape; const N *before; float value; } Padding;
+
+// Of what is made, from some place along the first dimension to another: the numbers there, or what there is beside them.
+static void pad_share(void *work, N from, N to)
 {
-    const N each = product(sizes + 1, ndim - 1), made = product(shape + 1, ndim - 1);
-    const N first = *before < 0 ? 0 : *before < *shape ? *before : *shape, end = *sizes + *before;
-    const N last = end < first ? first : end < *shape ? end : *shape;
-    fill(to, first * made, value);
-    if (ndim == 1) memcpy(to + first, from + first - *before, (last - first) * sizeof *to);
-    for (N i = first; ndim > 1 && i < last; i++)
-        pad_along(from + (i - *before) * each, to + i * made, ndim - 1, sizes + 1, shape + 1, before + 1, value);
-    fill(to + last * made, (*shape - last) * made, value);
+    const Padding *w = work;
+    const N each = product(w->sizes + 1, w->ndim - 1), made = product(w->shape + 1, w->ndim - 1);
+    if (w->ndim == 1) {
+        const N end = *w->sizes + *w->before, first = *w->before < from ? from : *w->before < to ? *w->before : to;
+        const N last = end < first ? first : end < to ? end : to;
+        fill(w->to + from, first - from, w->value);
+        memcpy(w->to + first, w->from + first - *w->before, (last - first) * sizeof *w->to);
+        fill(w->to + last, to - last, w->value);
+        return;
+    }
+    for (N i = from; i < to; i++) {
+        const N at = i - *w->before;
+        Padding inner = {w->from + at * each, w->to + i * made, w->ndim - 1, w->sizes + 1, w->shape + 1, w->before + 1, w->value};
+        if (at < 0 || at >= *w->sizes) fill(inner.to, made, w->value);
+        else pad_share(&inner, 0, *inner.shape);
+    }
 }
 
 // `constant_pad_nd(array, pad, value)`: so many more before and after, or fewer, from the last dimension on.
@@ -100,8 +120,9 @@ static PyObject *pad(PyObject *const *a, Py_ssize_t count)
     for (int d = 0; d < ndim; d++)
         if (shape[d] <= 0 || left[d] < 0) return NULL;
     PyArrayObject *y = fresh(ndim, shape);
-    if (!y) PyErr_Clear();
-    else WORK(PyArray_SIZE(y), pad_along(data_of(x), data_of(y), ndim, PyArray_DIMS(x), shape, before, *data_of(value)));
+    if (!y) return PyErr_Clear(), NULL;
+    Padding work = {data_of(x), data_of(y), ndim, PyArray_DIMS(x), shape, before, *data_of(value)};
+    SHARED(pad_share, work, *shape, PyArray_SIZE(y) / *shape);
     return (PyObject *)y;
 }
 

@@ -26,6 +26,8 @@ int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
 // sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
+// channels.c: of each channel of images (n, channels, size).
+void statistics_of(const float *x, double *mean, double *var, N n, N channels, N size);
 // columns.c: (rows, columns) to (columns, rows), whose rows are so far apart.
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
@@ -37,7 +39,7 @@ PyObject *list_isas(void);
 extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
     channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
     sum_kernels[], step_kernels[], half_kernels[], few_kernels[], sample_kernels[], sparse_kernels[],
-    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[];
+    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[], where_kernels[];
 
 #define INLINE_ static inline
 

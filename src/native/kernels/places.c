@@ -1,4 +1,6 @@
 // Embeddings and the negative log likelihood: what a vector of places picks, and where its gradient goes.
+#include <stdatomic.h>
+
 #include "kernel.h"
 
 #define PLACES(a) ((const int64_t *)PyArray_DATA(a))
@@ -20,20 +22,43 @@ static void take_share(void *work, N from, N to)
     loops->take_rows(w->from, w->size, w->at + from, w->to + from * w->bytes, to - from, w->bytes);
 }
 
+// What an array of places picks from the first dimension of `from`.
+static PyObject *rows_at(PyArrayObject *from, PyArrayObject *at)
+{
+    const int ndim = PyArray_NDIM(at), rest = PyArray_NDIM(from) - 1;
+    npy_intp shape[NPY_MAXDIMS];
+    if (ndim + rest > NPY_MAXDIMS) return NULL;
+    memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
+    memcpy(shape + ndim, PyArray_DIMS(from) + 1, rest * sizeof *shape);
+    PyArrayObject *made = fresh(ndim + rest, shape);
+    if (!made) return NULL;
+    const N n = product(shape + ndim, rest);
+    Taking work = {PyArray_DATA(from), PyArray_DIM(from, 0), PLACES(at), PyArray_DATA(made), n * (N)sizeof(float)};
+    SHARED(take_share, work, PyArray_SIZE(at), n);
+    return (PyObject *)made;
+}
+
 static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *w = count == 5 ? floats(a[0]) : NULL;
     PyArrayObject *at = w && PyArray_NDIM(w) == 2 ? places_below(a[1], PyArray_DIM(w, 0)) : NULL;
-    if (!at || PyArray_NDIM(at) >= NPY_MAXDIMS) return NULL;
-    npy_intp shape[NPY_MAXDIMS], n = PyArray_DIM(w, 1);
-    int ndim = PyArray_NDIM(at);
-    memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
-    shape[ndim] = n;
-    PyArrayObject *made = fresh(ndim + 1, shape);
-    if (!made) return NULL;
-    Taking work = {PyArray_DATA(w), PyArray_DIM(w, 0), PLACES(at), PyArray_DATA(made), n * (N)sizeof(float)};
-    SHARED(take_share, work, PyArray_SIZE(at), n);
-    return (PyObject *)made;
+    return at ? rows_at(w, at) : NULL;
+}
+
+// `index(array, [places])`
+static PyObject *index_first(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *from = count == 2 && PyList_CheckExact(a[1]) && PyList_GET_SIZE(a[1]) == 1 ? floats(a[0]) : NULL;
+    PyArrayObject *at = from && PyArray_NDIM(from) ? places_below(PyList_GET_ITEM(a[1], 0), PyArray_DIM(from, 0)) : NULL;
+    return at ? rows_at(from, at) : NULL;
+}
+
+static PyObject *index_select(PyObject *const *a, Py_ssize_t count)
+{
+    N dim;
+    PyArrayObject *from = count == 3 && whole_number(a[1], &dim) && !dim ? floats(a[0]) : NULL;
+    PyArrayObject *at = from && PyArray_NDIM(from) ? places_below(a[2], PyArray_DIM(from, 0)) : NULL;
+    return at && PyArray_NDIM(at) == 1 ? rows_at(from, at) : NULL;
 }
 
 static const N MANY = (N)1 << 40;  // rows
@@ -178,28 +203,52 @@ static int split_at(PyObject *dim, PyArrayObject *x, PyArrayObject *at, N *first
     return 1;
 }
 
+// Of (first, size, last) and (first, n, last); where `first` is 1, what is picked goes by places instead.
+typedef struct { const float *from; const int64_t *at; float *to; N first, size, n, last; int add; atomic_int fine; } Picking;
+
+static void gather_share(void *work, N from, N to)
+{
+    Picking *w = work;
+    const N first = w->first > 1 ? to - from : 1, n = w->first > 1 ? w->n : to - from;
+    const N row = w->last * (w->first > 1 ? w->n : 1), before = w->first > 1 ? from * w->size * w->last : 0;
+    int fine;
+    loops->gather(w->from + before, w->at + from * row, w->to + from * row, first, w->size, n, w->last, &fine);
+    if (!fine) w->fine = 0;
+}
+
+static void scatter_share(void *work, N from, N to)
+{
+    const Picking *w = work;
+    const N row = w->n * w->last;
+    loops->scatter(w->from + from * row, w->at + from * row, w->to + from * w->size * w->last, to - from, w->size, w->n, w->last,
+                   w->add);
+}
+
 static PyObject *gather(PyObject *const *a, Py_ssize_t count)
 {
-    N first, size, n, last;
+    Picking w = {.fine = 1};
     PyArrayObject *x = count == 4 ? floats(a[0]) : NULL, *at = x ? array_of(a[2], NPY_INT64) : NULL;
-    if (!at || !PyBool_Check(a[3]) || !split_at(a[1], x, at, &first, &size, &n, &last) || !size) return NULL;
+    if (!at || !PyBool_Check(a[3]) || !split_at(a[1], x, at, &w.first, &w.size, &w.n, &w.last) || !w.size) return NULL;
     PyArrayObject *made = fresh_like(at);
-    int fine = 1;
-    if (made) WORK(PyArray_SIZE(at), loops->gather(data_of(x), PLACES(at), data_of(made), first, size, n, last, &fine));
-    if (!fine) Py_CLEAR(made);
+    if (!made) return NULL;
+    w.from = data_of(x), w.at = PLACES(at), w.to = data_of(made);
+    if (w.first > 1) SHARED(gather_share, w, w.first, w.n * w.last);
+    else SHARED(gather_share, w, w.n, w.last);
+    if (!w.fine) Py_CLEAR(made);
     return (PyObject *)made;
 }
 
 // `scatter(xp, self, dim, index, src)`, into itself.
 static PyObject *scattered(PyObject *const *a, Py_ssize_t count, int add)
 {
-    N first, size, n, last;
+    Picking w = {.add = add};
     PyArrayObject *to = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL, *at = to ? array_of(a[3], NPY_INT64) : NULL;
     PyArrayObject *from = at ? floats(a[4]) : NULL;
     if (!from || !PyArray_ISWRITEABLE(to) || !same_shape(from, at) || !is_apart(to, from) ||
-        !split_at(a[2], to, at, &first, &size, &n, &last) || !places_below(a[3], size))
+        !split_at(a[2], to, at, &w.first, &w.size, &w.n, &w.last) || !places_below(a[3], w.size))
         return NULL;
-    WORK(PyArray_SIZE(at), loops->scatter(data_of(from), PLACES(at), data_of(to), first, size, n, last, add));
+    w.from = data_of(from), w.at = PLACES(at), w.to = data_of(to);
+    SHARED(scatter_share, w, w.first, w.n * w.last);
     Py_RETURN_NONE;
 }
 
@@ -269,6 +318,8 @@ static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
 
 const KernelDef place_kernels[] = {
     {"embedding", embedding},
+    {"index.Tensor", index_first},
+    {"index_select", index_select},
     {"embedding_dense_backward", embedding_backward},
     {"_embedding_bag", embedding_bag},
     {"_embedding_bag_rows_backward", embedding_bag_backward},

@@ -35,14 +35,23 @@ static PyObject *along(PyObject *gradient, PyObject *operand, PyObject *axis, in
     return (PyObject *)y;
 }
 
+typedef struct { const double *x; double *y; N n; int logarithm; } WideRows;
+
+static void wide_share(void *work, N from, N to)
+{
+    const WideRows *w = work;
+    loops->wide_softmax(w->x + from * w->n, w->y + from * w->n, to - from, w->n, w->logarithm);
+}
+
 // Of doubles along the last dimension.
 static PyObject *wide_along(PyObject *operand, PyObject *axis, int logarithm)
 {
     PyArrayObject *x = array_of(operand, NPY_FLOAT64);
     if (!x || !is_last(axis, x) || !PyArray_SIZE(x)) return NULL;
-    const N n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
     PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT64);
-    if (y) WORK(PyArray_SIZE(x), loops->wide_softmax(PyArray_DATA(x), PyArray_DATA(y), PyArray_SIZE(x) / n, n, logarithm));
+    if (!y) return NULL;
+    WideRows w = {PyArray_DATA(x), PyArray_DATA(y), PyArray_DIM(x, PyArray_NDIM(x) - 1), logarithm};
+    SHARED(wide_share, w, PyArray_SIZE(x) / w.n, w.n);
     return (PyObject *)y;
 }
 
@@ -66,6 +75,12 @@ static PyObject *log_softmax_backward(PyObject *const *a, Py_ssize_t count)
     return count >= 3 ? along(a[0], a[1], a[2], 1) : NULL;
 }
 
+static void logsumexp_share(void *work, N from, N to)
+{
+    const Along *w = work;
+    loops->logsumexp(w->from + from * w->n, w->to + from, to - from, w->n);
+}
+
 static PyObject *logsumexp(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *x = count == 3 ? floats(a[0]) : NULL;
@@ -77,7 +92,9 @@ static PyObject *logsumexp(PyObject *const *a, Py_ssize_t count)
     memcpy(shape, PyArray_DIMS(x), kept * sizeof *shape);
     if (a[2] == Py_True) shape[kept++] = 1;
     PyArrayObject *y = fresh(kept, shape);
-    if (y) WORK(PyArray_SIZE(x), loops->logsumexp(data_of(x), data_of(y), PyArray_SIZE(x) / n, n));
+    if (!y) return NULL;
+    Along w = {.from = data_of(x), .to = data_of(y), .n = n};
+    SHARED(logsumexp_share, w, PyArray_SIZE(x) / n, n);
     return (PyObject *)y;
 }
 

@@ -196,7 +196,7 @@ static PyObject *spread(PyObject *const *a, Py_ssize_t count, int root)
     if (y && few)
         few_variances(data_of(x), mean + rows, rows, each);
     else if (y)
-        WORK(PyArray_SIZE(x), loops->channel_statistics(data_of(x), mean, mean + rows, 1, rows, each));
+        statistics_of(data_of(x), mean, mean + rows, 1, rows, each);
     for (N r = 0; y && r < rows; r++) {
         const double made = mean[rows + r] * ((double)each / (double)(each - correction));
         data_of(y)[r] = (float)(root ? sqrt(made) : made);

@@ -11,12 +11,12 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
-from .raw import TYPES, rows_of_one_type
+from .raw import STORED, TYPES, header, rows_of_one_type, summed
 from .rows import REDUCTIONS
 
 _ROOM = 3584  # bytes of a launch's arguments that addresses may take: 4096, less what numbers may need
@@ -97,8 +97,9 @@ NAMESPACE = SimpleNamespace(
 )
 
 _LISTS = """
+typedef {stored} S;
 typedef {type} T;
-struct Table {{ T* at[{roles}][{count}]; long long size[{count}]; int first[{count}]; }};
+struct Table {{ S* at[{roles}][{count}]; long long size[{count}]; int first[{count}]; }};
 
 // Which array this block works on, and from which of its elements on.
 __device__ int find(const Table& table, int arrays, long long& start) {{
@@ -127,7 +128,10 @@ extern "C" __global__ void squares(const Table table, const int arrays, T* sums)
     long long start;
     const int array = find(table, arrays, start);
     T sum = 0;
-    EACH(i) sum += table.at[0][array][i] * table.at[0][array][i];
+    EACH(i) {
+        const T x = table.at[0][array][i];
+        sum += x * x;
+    }
     sum = over_block<T, add<T>>(sum, 0);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
@@ -142,7 +146,8 @@ class _Lists:
         self.count = _ROOM // (8 * roles + 12)
         item = [("at", np.intp, (roles, self.count)), ("size", np.int64, self.count), ("first", np.int32, self.count)]
         self.table = np.dtype(item, align=True)
-        lists = _LISTS.format(type=TYPES[dtype], roles=roles, count=self.count, share=_SHARE)
+        types = {"stored": STORED[dtype], "type": TYPES[summed(dtype)]}
+        lists = header(dtype) + _LISTS.format(**types, roles=roles, count=self.count, share=_SHARE)
         self.kernel = cupy.RawKernel(lists + source, name, options=("-std=c++14",))
 
     def __call__(self, roles: Sequence[Sequence[Any]], arguments: Callable[[int], tuple[Any, ...]]) -> None:
@@ -164,24 +169,34 @@ def _update(formula: Callable[..., None], roles: int, dtype: np.dtype, known: Se
     """A formula for arrays of one dtype, with some of its numbers known."""
     lines: list[str] = []
     operands = [Symbol(lines, f"x{i}") for i in range(roles)]
-    numbers = [Symbol(lines, f"n{i}") if k in _GIVEN else k for i, k in enumerate(known)]
+    numbers = [Symbol(lines, f"n{i}") if k.__class__ is _Given else k for i, k in enumerate(known)]
     places = [f"table.at[{i}][array][i]" for i in range(roles)]
     lines += [f"T {x.name} = {place};" for x, place in zip(operands, places)]
     if negated:
         lines.append(f"{operands[1].name} = -{operands[1].name};")
     formula(NAMESPACE, *operands, *numbers)
     lines += [f"{place} = {x.name};" for i, (x, place) in enumerate(zip(operands, places)) if i != 1]
-    taken = [(n.name, *_GIVEN[k]) for n, k in zip(numbers, known) if k in _GIVEN]
+    taken = [(n.name, k) for n, k in zip(numbers, known) if k.__class__ is _Given]
     source = _UPDATE.format(
-        parameters="".join([f", {type_} of_{name}" for name, type_, _ in taken]),
-        loads=" ".join([f"const T {name} = T({sign}of_{name});" for name, _, sign in taken]),
+        parameters="".join([f", {k.type} of_{name}" for name, k in taken]),
+        loads=" ".join([f"const T {name} = T({k.read}of_{name});" for name, k in taken]),
         lines="\n        ".join(lines),
     )
     return _Lists("update", source, roles, dtype)
 
 
-# Numbers that differ from call to call: on the host, and on the device.
-_GIVEN = {float: ("const double", ""), cupy.ndarray: ("const T*", "*")}
+class _Given(NamedTuple):
+    """A number that differs from call to call: of what type it comes, and how it is read."""
+
+    type: str
+    read: str = ""
+
+
+def _known(number: Any) -> Any:
+    """What is known of a number when its kernel is compiled: all, or where it is given."""
+    if number.__class__ is cupy.ndarray:
+        return _Given(f"const {STORED[number.dtype]}*", "*")
+    return _Given("const double") if number.__class__ is float else number
 
 
 def over_lists(
@@ -189,11 +204,11 @@ def over_lists(
 ) -> None:
     """`formula(namespace, *operands, *numbers)` over the arrays of each place in the lists `roles`.
 
-    They are contiguous and of one dtype, those of one place of one size; complex numbers are pairs. The second operand
-    is only read, and may be `negated`. Numbers may lie on the device.
+    They are contiguous and of one dtype, those of one place of one size; halves are computed in float32, and complex
+    numbers are pairs. The second operand is only read, and may be `negated`. Numbers may lie on the device.
     """
-    known = tuple([n.__class__ if n.__class__ in _GIVEN else n for n in numbers])
-    given = tuple([n for n in numbers if n.__class__ in _GIVEN])
+    known = tuple(map(_known, numbers))
+    given = tuple([n for n, k in zip(numbers, known) if k.__class__ is _Given])
     _update(formula, len(roles), _real(roles[0][0].dtype), known, negated)(roles, lambda _: given)
 
 
@@ -221,19 +236,20 @@ def _squares(dtype: np.dtype) -> _Lists:
     return _Lists("squares", REDUCTIONS + _SQUARES, 1, dtype)
 
 
-_root_of_sum = cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = sqrt(a)", "0", "torchlite_root_of_sum")
+_root_of_sum = cupy.ReductionKernel("T x", "S y", "x", "a + b", "y = S(sqrt(a))", "0", "torchlite_root_of_sum")
 
 
 def norm_of_all(arrays: Sequence[Any]) -> Any:
     """The norm of all elements of all arrays."""
     dtype = arrays[0].dtype
-    if dtype not in TYPES or not all([a.dtype == dtype and a.flags.c_contiguous for a in arrays]):
+    if dtype not in STORED or not all([a.dtype == dtype and a.flags.c_contiguous for a in arrays]):
         return NotImplemented
     parts: list[Any] = []
 
     def room(blocks: int) -> tuple[Any, ...]:
-        parts.append(cupy.empty(blocks, dtype))
+        parts.append(cupy.empty(blocks, summed(dtype)))
         return (parts[-1],)
 
     _squares(dtype)([arrays], room)
-    return _root_of_sum(parts[0] if len(parts) == 1 else cupy.concatenate([*parts, cupy.zeros(1, dtype)]))
+    every = parts[0] if len(parts) == 1 else cupy.concatenate([*parts, cupy.zeros(1, summed(dtype))])
+    return _root_of_sum(every, cupy.empty((), dtype))

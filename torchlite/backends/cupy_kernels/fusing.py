@@ -33,10 +33,10 @@ class _Stored(NamedTuple):
 
 
 def follow(formula: Callable[..., Any], *operands: Any) -> Any:
-    """What a formula of arrays gives, by one launch."""
+    """What a formula of arrays gives, by one launch; halves are computed in float32."""
     found = _FORMULAS.get(formula)
     if found is None:
-        found = _FORMULAS[formula] = Fused("formula", formula)
+        found = _FORMULAS[formula] = Fused("formula", formula, widens=True)
     return found(*operands)
 
 

@@ -227,6 +227,17 @@ def scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
     return _written("add_to", x, dim, index, values)
 
 
+def put_in_images(values: Any, places: Any, size: Sequence[int]) -> Any:
+    """Images of this size, zero but for values added at given places of each."""
+    if not values.size:
+        return NotImplemented
+    lead = values.shape[: values.ndim - len(size)]
+    made = cupy.zeros((math.prod(lead), math.prod(size)), values.dtype)
+    index = places.reshape((len(made), -1))
+    added = scatter_add(made, 1, index, values.reshape(index.shape))
+    return NotImplemented if added is NotImplemented else made.reshape((*lead, *size))
+
+
 def index_add(x: Any, dim: int, index: Any, values: Any, alpha: Any) -> Any:
     """Add slices to those that a vector of indices names."""
     dim = dim % max(1, x.ndim)

@@ -44,6 +44,11 @@ STORED(stored_bfloat16, __nv_bfloat16, __bfloat162float, __float2bfloat16)
 """
 
 
+def header(dtype: Any) -> str:
+    """What comes before kernels for numbers stored as this."""
+    return _HEADER if dtype in TYPES else _HEADER + _HALVES
+
+
 # The same for elementwise kernels.
 SUMS = """
 template <typename S> struct torchlite_sum { typedef float type; };
@@ -56,16 +61,15 @@ class Templates:
 
     def __init__(self, source: str, names: Sequence[tuple[str, str]]) -> None:
         self.source, self.names = source, names
-        self.modules: dict[str, Any] = {}  # by type
+        self.modules: dict[Any, Any] = {}  # by dtype
 
-    def module(self, stored: str) -> Any:
+    def module(self, dtype: Any) -> Any:
         """The kernels for numbers stored as this."""
-        found = self.modules.get(stored)
+        found = self.modules.get(dtype)
         if found is None:
-            header = _HEADER if stored in TYPES.values() else _HEADER + _HALVES
-            expressions = [f"{name}<{stored}{more}>" for name, more in self.names]
-            found = self.modules[stored] = cupy.RawModule(
-                code=header + self.source, options=("-std=c++14",), name_expressions=expressions
+            expressions = [f"{name}<{STORED[dtype]}{more}>" for name, more in self.names]
+            found = self.modules[dtype] = cupy.RawModule(
+                code=header(dtype) + self.source, options=("-std=c++14",), name_expressions=expressions
             )
         return found
 
@@ -75,8 +79,7 @@ class Templates:
     ) -> None:  # fmt: skip
         """Launch a kernel; arrays that are None are null, and Python's ints are of 64 bits."""
         arguments = tuple([_NULL if a is None else a for a in given])
-        stored = STORED[dtype]
-        kernel = self.module(stored).get_function(f"{name}<{stored}{more}>")
+        kernel = self.module(dtype).get_function(f"{name}<{STORED[dtype]}{more}>")
         kernel((blocks,), threads, arguments, shared_mem=shared)
 
 

@@ -21,6 +21,6 @@ from .publishing import (
     published,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
-from .schema import Signature, is_tensor, longs, refusal, taking
+from .schema import Signature, dtype_of, is_tensor, longs, refusal, taking
 from .told import describe, signatures_of, tell
 from .view_op import ViewOp

@@ -152,6 +152,7 @@ class Elementwise(Op):
         if self.refuse is not None and (error := self.refuse(common)) is not None:
             raise error
         if not self._accepts(common):
+            self.check_numbers(values, common)
             errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
             label = kernel_names.get(self.name, self.label) if common in RARE else self.label
             raise errors.not_implemented_for(label, common)
@@ -165,6 +166,12 @@ class Elementwise(Op):
             return known
         common = self.compute_dtype(values)
         return local.state.quiet(self.convert, values, common, backend), result_dtype(self.result, common)
+
+    def check_numbers(self, values: Sequence[Any], common: dt.dtype) -> None:
+        """Refuse numbers that are no operands of any dtype's kernel, before it turns out that there is none."""
+        for i in self.operands:
+            if values[i].__class__ is int and not -(1 << 63) <= values[i] < 1 << 64:
+                raise errors.too_long(values[i])
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
         """The values, with numbers that the dtype of the computation has room for, or an error."""
@@ -396,7 +403,7 @@ class Scaled(Binary):
     def as_step(self, values: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
         return (self.quick, values[:2]) if values[2].__class__ is int and values[2] == 1 else super().as_step(values)
 
-    def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
+    def check_numbers(self, values: Sequence[Any], common: dt.dtype) -> None:
         alpha = values[2]
         if isinstance(alpha, bool) and common is not dt.bool_:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -405,6 +412,10 @@ class Scaled(Binary):
         if isinstance(alpha, complex) and not common.is_complex:
             errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        super().check_numbers(values, common)
+
+    def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
+        self.check_numbers(values, common)
         return super().fit_scalars(values, common)
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:

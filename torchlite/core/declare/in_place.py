@@ -27,7 +27,7 @@ def as_now(value: Any, target: Tensor) -> Any:
         value is target or (value.counter is not None and value.counter is target.counter)
     ):
         return value
-    twin = value.alias()
+    twin = value._alias()
     twin.edge, twin.array, twin.counter = resolve(value), value.backend.real.copy(value.array), None
     return twin
 
@@ -67,7 +67,7 @@ class InPlace(Recording):
         grad = state.mode.grad and bool(self.rules)
         if grad:
             check_writable(self_, recording)
-        before = self_.alias()
+        before = self_._alias()
         edges = None
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before.edge = resolve(self_)
@@ -124,7 +124,7 @@ class InPlace(Recording):
         InPlace.overwrite(self, self_, before, values)
 
     def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> OpNode:
-        node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))
+        node = self.record_on(edges, (before, *values[1:]), (self_._alias(),))
         counter = self_.counter
         node.saved_entries = type(node.saved_entries)([
             (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry

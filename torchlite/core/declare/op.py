@@ -19,7 +19,16 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
+from ..machine.operands import (
+    alike,
+    array_of,
+    common_backend,
+    computed,
+    converted,
+    operands_in,
+    result_type,
+    tensors_in,
+)
 from ..machine.plan import one_backend, planned
 from ..machine.rare import RARE, rare_arguments, refuse_rare
 from ..machine.tensor import Tensor, wrap, wrap_shown
@@ -144,7 +153,7 @@ class Op(PublicForms):
                 if value.dtype not in dt.UNSIGNED:  # which are promoted and computed in as others are
                     return rare_arguments(self.name, value.dtype, values, backend)
         if self.promote and not alike([values[i] for i in self.promote], backend):
-            common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
+            common = result_type(*[v for i in self.promote for v in operands_in(values[i])])
             values = list(values)
             for i in self.promote:
                 values[i] = converted(values[i], common, backend)

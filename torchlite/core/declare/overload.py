@@ -59,7 +59,7 @@ def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..
         if any([op.in_place_by_form if inplace else op.by_form for op in ops]):
             made = planned(functools.partial(found, method), call, in_place=inplace)
             public[call] = made
-        return tell(made, name, [op.signature for op in ops], method)
+        return tell(made, name, [op.signature for op in ops], method, out=False if inplace else None)
 
     def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The op that a call comes to, and its bound arguments; None where it comes to no single one."""

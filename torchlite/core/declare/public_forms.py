@@ -150,13 +150,15 @@ class PublicForms(InPlace):
             return left_to_other(self.call)(function, args, *more)
 
         vars(twin)["call"] = call_or_leave
-        return twin.function()
+        return twin.function(method=True)
 
-    def call_in_place(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of the in-place method as the user wrote it."""
+    def call_in_place(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = True
+    ) -> Any:
+        """A call of the in-place form as the user wrote it."""
         if needs_dispatch(args, kwargs):
             return dispatch(function, args, kwargs)
-        return self.apply_in_place(self.signature_in_place.bind(args, kwargs, True))
+        return self.apply_in_place(self.signature_in_place.bind(args, kwargs, method))
 
     @functools.cached_property
     def signature_in_place(self) -> Signature:
@@ -168,9 +170,9 @@ class PublicForms(InPlace):
         vars(twin)["call_in_place"] = left_to_other(self.call_in_place)
         return twin.inplace()
 
-    def inplace(self) -> Callable[..., Any]:
-        """The in-place method."""
-        if self.fast_in_place is not None:
+    def inplace(self, method: bool = True) -> Callable[..., Any]:
+        """The in-place method, or the function that does the same."""
+        if self.fast_in_place is not None and method:
             return self.told(self.fast_in_place(self), True, "_")
         op, at_once = self, self.signature.at_once
 
@@ -179,14 +181,14 @@ class PublicForms(InPlace):
                 values = at_once(args, kwargs)
                 if values is not None:
                     return op.apply_in_place(values)
-            return op.call_in_place(call, args, kwargs)
+            return op.call_in_place(call, args, kwargs, method)
 
         made = call
         if self.in_place_by_form:
             bind = self.signature_in_place.bind
-            made = planned(lambda args, kwargs: (InPlaceForm(op), bind(args, kwargs, True)), call, in_place=True)
+            made = planned(lambda args, kwargs: (InPlaceForm(op), bind(args, kwargs, method)), call, in_place=True)
             public[call] = made
-        return self.told(made, True, "_")
+        return self.told(made, method, "_")
 
     def called(self, name: str) -> Self:
         """The op under another name, by which it refuses what it cannot bind; what is bound, this one runs."""
@@ -200,4 +202,4 @@ class PublicForms(InPlace):
         return twin
 
     def told(self, call: Callable[..., Any], method: bool, suffix: str = "") -> Callable[..., Any]:
-        return tell(call, self.signature.name + suffix, [self.signature], method)
+        return tell(call, self.signature.name + suffix, [self.signature], method, out=False if suffix else None)

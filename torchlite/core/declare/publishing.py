@@ -216,11 +216,12 @@ def _publish(name: str, ops: Sequence[Any], function: bool, method: bool) -> tup
 def _in_place(name: str, ops: Sequence[Any], inplace: bool) -> Any:
     """The in-place form of a name, which is published where that is asked for."""
     name += "_"
-    write = ops[0].inplace() if len(ops) == 1 else overloaded(name, *ops, inplace=True)[1]
+    alone, function = len(ops) == 1, inplace and name in _IN_PLACE_FUNCTIONS
+    call, write = (None, ops[0].inplace()) if alone else overloaded(name, *ops, inplace=True)
+    if function:
+        functions[name] = ops[0].inplace(False) if alone else call
     if inplace:
         setattr(Tensor, name, write)
-        if name in _IN_PLACE_FUNCTIONS:
-            functions[name] = write
     return write
 
 
@@ -261,9 +262,8 @@ def publish(
     for short in operators.split():
         dunder = f"__{short}__"
         operator = first.operator("" if dunder in _IN_PYTHON else dunder)
-        if dunder in _TOLD_OF:
-            operator.__name__ = dunder
-        else:
+        dwell(operator, dunder, method=True)
+        if dunder not in _TOLD_OF:
             public[operator] = bound
         setattr(Tensor, dunder, operator)
     for short in reflected.split():

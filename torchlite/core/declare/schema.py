@@ -147,19 +147,23 @@ def _operand(value: Any) -> Any:
     return value if is_tensor(value) else _scalar(value)
 
 
-def _scalar_type(value: Any) -> dtype:
-    found = (
-        {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value)
-        if isinstance(value, type)
-        else None
-    )
-    if found is not None:
+_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
+def dtype_of(value: Any) -> dtype | None:
+    """The dtype that a value is, or that it stands for as one of Python's types."""
+    if isinstance(value, type) and value in _PYTHON_DTYPES:
         from ..values.dtype import of_name
 
-        return of_name(found)
-    if isinstance(value, dtype):
-        return value
-    raise Mismatch
+        return of_name(_PYTHON_DTYPES[value])
+    return value if isinstance(value, dtype) else None
+
+
+def _scalar_type(value: Any) -> dtype:
+    found = dtype_of(value)
+    if found is None:
+        raise Mismatch
+    return found
 
 
 def _device(value: Any) -> device:
@@ -459,8 +463,8 @@ class Signature:
         return [p for p in self.params if p.kwonly and p.type == "Scalar"]
 
     def with_out(self, method: bool) -> Signature:
-        """The same with the `out` that functions have."""
-        given = method or "out" in self.by_name
+        """The same with the `out` that functions have, but for those that write in place."""
+        given = method or self.name.endswith("_") or "out" in self.by_name
         return self if given else Signature(f"{self.text.rpartition(')')[0]}, Tensor? out=None)")
 
     def takes(self, count: int) -> bool:
@@ -480,7 +484,7 @@ def refusal(
     """The error for a call that fits none of these signatures, nor of PyTorch's overloads of that name."""
     overloads = [Signature(text) for text in pytorchs_overloads(name, method)] or signatures
     if len(overloads) == 1 and overloads[0].factors:  # beside the older overloads
-        overloads = [overloads[0].with_out(method)]
+        overloads = [overloads[0].called(name).with_out(method)]
     elif len(overloads) == 1:
         return TypeError(misfit(overloads[0].called(name), args, kwargs, method))
     meant = [form for form in overloads if form.takes(len(args) + len(kwargs))]

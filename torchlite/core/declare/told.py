@@ -33,8 +33,8 @@ _LEFT_OUT = _LeftOut()
 _ROOMS = ("fft_", "linalg_", "special_")
 # Functions that torch has in `nn.functional` alone, from its compiled core.
 _OF_LAYERS = frozenset((
-    "avg_pool2d", "avg_pool3d", "gelu", "linear", "log_sigmoid", "one_hot", "scaled_dot_product_attention", "softplus",
-    "softshrink",
+    "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardsigmoid_", "hardswish_", "hardtanh_", "leaky_relu_", "linear",
+    "log_sigmoid", "mish_", "one_hot", "scaled_dot_product_attention", "silu_", "softplus", "softshrink",
 ))  # fmt: skip
 
 
@@ -46,6 +46,7 @@ class Told(tuple[Any, ...]):
     """
 
     __slots__ = ()
+    __module__ = "builtins"  # which have no source: this file is not what a reader of the function looks for
 
     @property
     def __signature__(self) -> inspect.Signature:

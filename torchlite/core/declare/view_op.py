@@ -37,7 +37,7 @@ class ViewOp(Op):
         if not isinstance(t, Tensor) or t.backend.level:
             return t
         if t is source or t.edge.__class__ is not View:
-            return t.alias()
+            return t._alias()
         t.edge = None  # it was made where nothing is recorded
         return t
 

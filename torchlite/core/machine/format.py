@@ -83,6 +83,11 @@ class printoptions(Context, ContextDecorator):
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The `repr` of a tensor; `tensor_contents` stands in for the text of its elements."""
+    text = _tensor_str(t, tensor_contents)
+    return f"Parameter({text})" if getattr(t, "_is_param", False) else text
+
+
+def _tensor_str(t: Any, tensor_contents: str | None) -> str:
     if t.backend.layout is not strided and not t.backend.home.level:
         return _sparse_str(t)
     if not (t.backend.strided or t.backend.handed):
@@ -171,7 +176,7 @@ def _contents(t: Any, margin: int) -> str:
         return "..."
     if t.numel() == 0:
         return "[]"
-    array = t.host_array()
+    array = t._host_array()
     edge = _options.edgeitems
     cut = [False] * array.ndim
     if array.ndim and array.size > _options.threshold:

@@ -58,7 +58,7 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if not new_state.is_contiguous():
             raise RuntimeError("RNG state must be contiguous")
-        self.stream.set_state(new_state.host_array().reshape(-1))
+        self.stream.set_state(new_state._host_array().reshape(-1))
         return self
 
     def clone_state(self) -> Generator:

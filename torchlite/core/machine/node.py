@@ -289,7 +289,7 @@ bear_name(AccumulateGrad, "builtins")
 def hooks_of(node: Node) -> Hooks:
     """The hooks of a node, made now if it had none. Those of an AccumulateGrad are its leaf's."""
     if isinstance(node, AccumulateGrad):
-        return node.variable.more().all_hooks()
+        return node.variable._more().all_hooks()
     if node.node_hooks is None:
         node.node_hooks = Hooks()
     return node.node_hooks
@@ -301,7 +301,7 @@ _making = threading.RLock()
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     """The one AccumulateGrad of a leaf."""
     with _making:
-        extra = leaf.more()
+        extra = leaf._more()
         found = None if extra.accumulator is None else extra.accumulator()
         if found is None:
             found = AccumulateGrad(leaf)

@@ -25,6 +25,11 @@ def tensors_in(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
+def operands_in(value: Any) -> Sequence[Any]:
+    """The tensors in one argument, or the number that it is."""
+    return tensors_in(value) or (() if value is None or value.__class__ in (tuple, list) else (value,))
+
+
 def differentiable(op: Declaration, results: Sequence[Any]) -> list[int]:
     """Through which of an op's results gradients go."""
     listed = results[: op.differentiable]

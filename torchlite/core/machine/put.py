@@ -10,7 +10,6 @@ from ..state import local
 from .fast import PRECISE, WHOLE, accelerated
 from .node import UNVERSIONED, Counter
 from .overrides import PLAIN, public
-from .registry import functions
 from .tensor import Tensor
 
 _FAR = 1 << 63  # numbers nearer to zero fit into float32, float64 and int64
@@ -24,10 +23,7 @@ def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = F
     else:
         made = public[general] = _elements(general) if tensors else _number(general, None if numbers else 0)
         made.__wrapped__ = general.__wrapped__
-    made = named(made, general)
-    if name in functions:
-        functions[name] = made
-    setattr(Tensor, name, made)
+    setattr(Tensor, name, named(made, general))
 
 
 def _is_written_plainly(t: Tensor) -> bool:

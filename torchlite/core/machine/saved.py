@@ -216,7 +216,7 @@ class Packed:
         edge = self.edge if self.output < 0 else (node, self.output)
         if edge is None and tensor.edge is None:
             return tensor
-        tensor = tensor.alias()
+        tensor = tensor._alias()
         tensor.edge = edge
         return tensor
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..structs import TensorParts
 from .overrides import dispatch, needs_dispatch, overrides
+from .registry import registry
 from .tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -142,9 +143,9 @@ def as_class(t: Tensor, cls: type) -> Tensor:
 
 
 def converted(result: Any, cls: type) -> Any:
-    """Results with this class, in place of a plainer one."""
+    """Results with this class, as views of those of a plainer one."""
     if isinstance(result, TensorBase):
-        return result if isinstance(result, cls) else as_class(result, cls)
+        return result if isinstance(result, cls) else as_class(registry["alias"].apply(result), cls)
     if type(result) in (tuple, list) or hasattr(result, "_fields"):
         return type(result)([converted(r, cls) for r in result])
     return result

@@ -86,7 +86,7 @@ def tangent_of(t: Tensor, level: TangentLevel) -> Tensor | None:
 
 
 def set_tangent(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
-    extra = t.more()
+    extra = t._more()
     if extra.tangents is None:
         extra.tangents = {}
     extra.tangents[level] = tangent

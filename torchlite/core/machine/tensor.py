@@ -335,7 +335,7 @@ class Tensor(TensorBase):
                 f"'{self._grad.dtype.cname}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
                 "ensure the new grad_dtype matches the existing gradient's dtype."
             )
-        self.more().grad_dtype = wanted
+        self._more().grad_dtype = wanted
 
     @property
     def _version(self) -> int:
@@ -355,13 +355,13 @@ class Tensor(TensorBase):
     def _is_view(self) -> bool:
         return self.edge.__class__ is View
 
-    def more(self) -> Extra:
+    def _more(self) -> Extra:
         """The holder of this tensor's rarities."""
         if self.extra is None:
             self.extra = Extra()
         return self.extra
 
-    def alias(self) -> Tensor:
+    def _alias(self) -> Tensor:
         """Another handle on the same memory, sharing its version, without history."""
         t = wrap(self.array, self.dtype, self.backend.real)
         t.counter = shared_counter(self)
@@ -400,7 +400,7 @@ class Tensor(TensorBase):
 
     # ---- Python
 
-    def host_array(self) -> Any:
+    def _host_array(self) -> Any:
         """The values as a NumPy array, sharing memory where possible."""
         return self.backend.real.to_host(self.array)
 
@@ -497,4 +497,4 @@ quicken(
 )  # fmt: skip
 
 overrides(Tensor)  # from now on the fast paths know it
-UNCONVERTED.add(Tensor.__repr__)
+UNCONVERTED.update((Tensor.__repr__, Tensor.grad.__get__))

@@ -143,7 +143,7 @@ def _only_detached(base: Tensor, view: View) -> bool:
 def _from_nowhere(made: Tensor) -> Any:
     """The edge of a view that once had a history, of a base that has none any more: a node that leads nowhere."""
     op, arguments = made.edge.path[-1]
-    return op.record_on((None,), (made.edge.base, *arguments), (made.alias(),)), 0
+    return op.record_on((None,), (made.edge.base, *arguments), (made._alias(),)), 0
 
 
 def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .relocation import grow, is_alone, share, use_count
-from .shared_memory import HOME, Resized, SharedPages, lend, movable, pages_behind, root
+from .shared_memory import HOME, Resized, SharedPages, borrowed, lend, movable, pages_behind, root
 from .storage import UntypedStorage
 from .typed_storage import (
     STORAGES,

@@ -131,6 +131,18 @@ def lend(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def borrowed(array: np.ndarray) -> np.ndarray:
+    """An array of others' memory over just what it reaches, which is all that its storage holds."""
+    lend(array)
+    owner = root(array)
+    if array.flags.forc and owner.flags.forc and array.nbytes == owner.nbytes:
+        return array.view(np.ndarray)
+    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+    item = array.itemsize
+    reached = np.lib.stride_tricks.as_strided(array, ((high - low) // item,), (item,))
+    return np.ndarray(array.shape, array.dtype, np.frombuffer(reached, np.uint8), 0, array.strides)
+
+
 know(lent=_lent, lend=lend)
 
 

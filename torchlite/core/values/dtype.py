@@ -87,7 +87,7 @@ float32 = dtype("float32", np.float32, FLOAT, 2, "Float", "float")
 float64 = dtype("float64", np.float64, FLOAT, 3, "Double", "double")
 complex64 = dtype("complex64", np.complex64, COMPLEX, 2, "ComplexFloat", "c10::complex<float>")
 complex128 = dtype("complex128", np.complex128, COMPLEX, 3, "ComplexDouble", "c10::complex<double>")
-know(float16=float16, float32=float32, float64=float64, int64=int64, bool_=bool_)
+know(floating=float32, float16=float16, float32=float32, float64=float64, int64=int64, bool_=bool_)
 _HALF_COMPLEX = getattr(ml_dtypes, "complex32", None)  # which older ml_dtypes have not
 complex32 = dtype("complex32", _HALF_COMPLEX, COMPLEX, 1, "ComplexHalf", "c10::complex<c10::Half>", 4)
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, 0, "Float8_e4m3fn", "c10::Float8_e4m3fn")
@@ -224,6 +224,7 @@ def set_default_dtype(d: dtype) -> None:
     if not d.promotable:
         raise TypeError(f"couldn't find storage object {d.legacy}Storage")
     _Defaults.floating = d
+    know(floating=d)
     renew_defaults()
 
 

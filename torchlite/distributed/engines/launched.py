@@ -8,7 +8,7 @@ import socket
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from ..stores import Store, TCPStore
+from ..stores import TCPStore
 
 # What the launchers of MPICH, Intel MPI and Cray MPI, of Open MPI, and of Slurm with PMIx set.
 _SIGNS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -56,10 +56,9 @@ def mpi() -> Any:
     return MPI
 
 
-def store(timeout: timedelta) -> Store:
+def store(comm: Any, timeout: timedelta) -> TCPStore:
     """A store that the first process keeps, whose address MPI brings to the others."""
-    world = mpi().COMM_WORLD
-    made = TCPStore("localhost", 0, None, True, timeout) if world.rank == 0 else None
-    host, port = world.bcast((socket.gethostname(), made.port) if made else None)
-    alone = all(name == host for name in world.allgather(socket.gethostname()))
+    made = TCPStore("localhost", 0, None, True, timeout) if comm.rank == 0 else None
+    host, port = comm.bcast((socket.gethostname(), made.port) if made else None)
+    alone = all(name == host for name in comm.allgather(socket.gethostname()))
     return made or TCPStore("localhost" if alone else host, port, None, False, timeout)

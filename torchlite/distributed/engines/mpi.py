@@ -10,16 +10,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from ...core.state import local
 from ...core.values import Array
+from .. import guard
 from ..errors import DistBackendError
 from ..reduction import Reduction
 from .base import Done, Engine
 from .launched import mpi
+from .watch import Watch
 
 _OPS = {
     "add": "SUM", "multiply": "PROD", "minimum": "MIN", "maximum": "MAX", "bitwise_and": "BAND", "bitwise_or": "BOR",
@@ -43,60 +46,75 @@ class MessagePassing(Engine):
         world = mpi().COMM_WORLD
         if world.size < len(ranks):
             raise DistBackendError(f"mpiexec started {world.size} processes, and there are to be {len(ranks)}")
-        _end_with_one()
         self._comm = world.Create_group(world.group.Incl(list(ranks)))
-        self._messages = _Messages(self._comm.Dup())
+        self._watch = _watch(self)
+        self._messages = _Messages(self._comm.Dup(), self.ranks, self._watch)
 
     # ---- meeting
 
-    def _meet(self, name: str) -> Any:
+    @contextlib.contextmanager
+    def _met(self, name: str) -> Iterator[Any]:
+        """When all are there, MPI's end of the group."""
         request = self._comm.Ibarrier()
         deadline = time.monotonic() + self.timeout
         for slept in _looks():
             if request.Test():
-                return self._comm
+                break
+            if slept:
+                self._watch.check(self.ranks, name)
             if slept and time.monotonic() > deadline:
                 raise DistBackendError(
                     f"Timed out waiting {self.timeout * 1000:.0f}ms for the other ranks to take part in {name}"
                 )
+        with self._watch.within(name, self.ranks):
+            yield self._comm
 
     def barrier(self) -> None:
-        self._meet("barrier")
+        with self._met("barrier"):
+            pass
 
     def broadcast(self, array: Array, root: int) -> None:
-        self._meet("broadcast").Bcast(_bytes(array), root)
+        with self._met("broadcast") as comm:
+            comm.Bcast(_bytes(array), root)
 
     def all_reduce(self, array: Array, reduction: Reduction) -> None:
-        self._meet("all_reduce").Allreduce(mpi().IN_PLACE, _numbers(array), _op(array, reduction))
+        with self._met("all_reduce") as comm:
+            comm.Allreduce(mpi().IN_PLACE, _numbers(array), _op(array, reduction))
 
     def reduce(self, array: Array, reduction: Reduction, root: int) -> None:
         own = _numbers(array)
         given, room = (mpi().IN_PLACE, own) if self.rank == root else (own, None)
-        self._meet("reduce").Reduce(given, room, _op(array, reduction), root)
+        with self._met("reduce") as comm:
+            comm.Reduce(given, room, _op(array, reduction), root)
 
     def reduce_scatter(self, out: Array, pieces: Sequence[Array], reduction: Reduction) -> None:
-        self._meet("reduce_scatter").Reduce_scatter(
-            _numbers(_joined(pieces)), _numbers(out), [out.size] * self.size, _op(out, reduction)
-        )
+        given, sizes = _numbers(_joined(pieces)), [out.size] * self.size
+        with self._met("reduce_scatter") as comm:
+            comm.Reduce_scatter(given, _numbers(out), sizes, _op(out, reduction))
 
     def all_gather(self, outs: Sequence[Array], array: Array) -> None:
         whole = _room(outs)
-        self._meet("all_gather").Allgather(_bytes(array), _bytes(whole))
+        with self._met("all_gather") as comm:
+            comm.Allgather(_bytes(array), _bytes(whole))
         _hand_out(whole, outs)
 
     def gather(self, outs: Sequence[Array] | None, array: Array, root: int) -> None:
         whole = _room(outs) if outs else None
-        self._meet("gather").Gather(_bytes(array), None if whole is None else _bytes(whole), root)
+        with self._met("gather") as comm:
+            comm.Gather(_bytes(array), None if whole is None else _bytes(whole), root)
         if whole is not None:
             _hand_out(whole, outs or ())
 
     def scatter(self, array: Array, pieces: Sequence[Array] | None, root: int) -> None:
-        self._meet("scatter").Scatter(_bytes(_joined(pieces)) if pieces else None, _bytes(array), root)
+        given = _bytes(_joined(pieces)) if pieces else None
+        with self._met("scatter") as comm:
+            comm.Scatter(given, _bytes(array), root)
 
     def all_to_all(self, outs: Sequence[Array], pieces: Sequence[Array]) -> None:
         whole = _room(outs)
         given, room = [_joined(pieces).view(np.uint8), _sizes(pieces)], [whole.view(np.uint8), _sizes(outs)]
-        self._meet("all_to_all").Alltoallv([*given, mpi().BYTE], [*room, mpi().BYTE])
+        with self._met("all_to_all") as comm:
+            comm.Alltoallv([*given, mpi().BYTE], [*room, mpi().BYTE])
         _hand_out(whole, outs)
 
     # ---- messages
@@ -119,8 +137,8 @@ class MessagePassing(Engine):
 class _Messages:
     """Sends and receives under way. A thread looks after them, ever more seldom while nothing happens."""
 
-    def __init__(self, comm: Any) -> None:
-        self.comm = comm
+    def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch) -> None:
+        self.comm, self._ranks, self._watch = comm, ranks, watch
         self._under_way: deque[tuple[Any, Done, int | None]] = deque()
         self._work = threading.Event()
         self._ended = False
@@ -152,14 +170,25 @@ class _Messages:
         for _ in range(len(self._under_way)):
             request, done, other = self._under_way.popleft()
             try:
-                if not request.Test(status):
+                if request.Test(status):
+                    done(None, status.Get_source() if other is None else other)
+                elif why := self._lost(other):
+                    done(DistBackendError(why), -1)
+                else:
                     self._under_way.append((request, done, other))
                     continue
-                done(None, status.Get_source() if other is None else other)
             except mpi().Exception as error:
                 done(DistBackendError(str(error)), -1)
             some = True
         return some
+
+    def _lost(self, other: int | None) -> str | None:
+        """Why there is nobody any more at the other end; of a receive from anyone, when all others are gone."""
+        if not self._watch.gone:
+            return None
+        ends = [other] if other is not None else [rank for rank in range(self.comm.size) if rank != self.comm.rank]
+        why = [self._watch.lost(self._ranks[end]) for end in ends]
+        return why[0] if all(why) else None
 
     def close(self) -> None:
         self._ended = True
@@ -247,16 +276,37 @@ def _hand_out(whole: Array, outs: Sequence[Array]) -> None:
         at += out.size
 
 
-@functools.cache
-def _end_with_one() -> None:
-    """From now on, an exception that nobody caught in one process ends all."""
-    before, world = sys.excepthook, mpi().COMM_WORLD
+_watches: list[Watch] = []  # none, or that of the group of all
 
-    def end(*error: Any) -> None:
-        before(*error)
+
+def _watch(group: MessagePassing) -> Watch:
+    """Who looks after all processes; from the first group on, an exception that nobody caught in one ends all."""
+    if not _watches:
+        _watches.append(Watch(group._comm, timedelta(seconds=group.timeout)))
+        sys.excepthook = functools.partial(_uncaught, sys.excepthook)
+    return _watches[0]
+
+
+def _uncaught(show: Any, kind: type[BaseException], *error: Any) -> None:
+    show(kind, *error)
+    _end_all(f"it ended by {kind.__name__}", 1)
+
+
+def leave(end: SystemExit) -> None:
+    """Exit with others who would wait for this process: one that failed ends them."""
+    if end.code and _watches:
+        code = end.code if isinstance(end.code, int) else 1
+        if code is not end.code:
+            print(end.code, file=sys.stderr)
+        _end_all(f"it ended with exit code {code}", code)
+
+
+def _end_all(why: str, code: int) -> None:
+    """End all, when the others had time to notice."""
+    for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
-            sys.stderr.flush()
-        world.Abort(1)
-
-    if world.size > 1:
-        sys.excepthook = end
+            stream.flush()
+    guard.note(os.getpid(), code)
+    _watches[0].say(why, well=False)
+    _watches[0].wait_for_others()
+    mpi().COMM_WORLD.Abort(code)

@@ -42,6 +42,10 @@ class Table:
     def append(self, key: str, value: bytes) -> None:
         self.values[key] = self.values.get(key, b"") + value
 
+    def enlist(self, key: str, value: bytes) -> None:
+        """Put a value under the next of the keys `key/1`, `key/2`, …"""
+        self.set(f"{key}/{self.add(key, 1)}", value)
+
     def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
         """A key that is not there is set where nothing is expected of it; else what was expected is the answer."""
         there = self.values.get(key, b"")

@@ -43,17 +43,22 @@ class _Server:
             threading.Thread(target=self._serve, args=(connection,), daemon=True, name="TCPStore").start()
 
     def _serve(self, connection: socket.socket) -> None:
+        will: list[Any] = []  # what is asked when the connection ends, in the name of whom it was to
         with connection, contextlib.suppress(OSError, EOFError, ValueError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while True:
                 question, *args = _receive(connection)
                 if question == "await":
                     answer = self.store._await(*args)
+                elif question == "will":
+                    will, answer = args, None
                 elif question in _QUESTIONS:
                     answer = self.store._ask(question, *args)
                 else:
                     return
                 _send(connection, answer)
+        if will:
+            self.store._ask(*will)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

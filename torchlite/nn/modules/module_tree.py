@@ -34,12 +34,18 @@ class ModuleTree:
         seen: dict[int, Any] = {}  # by id, which is all that makes two members the same
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
-            for name, member in get_members_fn(module):
-                if member is None or id(member) in seen:
+            members = get_members_fn(module)
+            if members and path:
+                path += "."
+            for name, member in members:
+                if member is None:
                     continue
                 if remove_duplicate:
-                    seen[id(member)] = member
-                yield path + ("." if path else "") + name, member
+                    key = id(member)
+                    if key in seen:
+                        continue
+                    seen[key] = member
+                yield path + name, member
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters; with `recurse`, those of the modules inside too."""
@@ -85,15 +91,19 @@ class ModuleTree:
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """This module and all inside it, with their dotted names."""
-        memo = set() if memo is None else memo
+        if memo is None:
+            memo = set()
         if self in memo:
             return
         if remove_duplicate:
             memo.add(self)
         yield prefix, self
-        for name, module in self._modules.items():
+        children = self._modules
+        if children and prefix:
+            prefix += "."
+        for name, module in children.items():
             if module is not None:
-                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+                yield from module.named_modules(memo, prefix + name, remove_duplicate)
 
     # ---- by dotted name
 

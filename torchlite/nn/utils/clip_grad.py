@@ -11,7 +11,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
 from ...core.native import in_c
 from ...core.state import is_watched, local
-from ...core.values import Array, Namespace, or_own, warn
+from ...core.values import Array, Namespace, dt, or_own, warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -27,7 +27,8 @@ def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
 def _arrays(tensors: list[Tensor]) -> list[Any] | None:
     """The arrays of plain tensors of one device and dtype; None where some are not."""
     backend, dtype = tensors[0].backend, tensors[0].dtype
-    if not local.state.mode.plain or dtype not in PRECISE or not (backend.bare and backend.values and backend.strided):
+    known = dtype in PRECISE or (dtype in dt.HALVES and backend.real.over_lists is not None)
+    if not local.state.mode.plain or not known or not (backend.bare and backend.values and backend.strided):
         return None
     for t in tensors:
         if t.backend is not backend or t.dtype is not dtype or t.edge is not None or t.__class__ is not Tensor:

@@ -13,7 +13,7 @@ from ...core.values.determinism import determinism
 from ...kernels.windows import steps
 from ..making.windows import Ints, channels_inside, like, spread
 from ..vocabulary import REAL, zero_gradient
-from .pool_kernels import Geometry, gradient_of_maxima, maxima_and_places, maxima_and_taps, picked, put
+from .pool_kernels import Geometry, gradient_of_maxima, maxima_and_places, maxima_and_taps, picked, put_in_images
 
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 
@@ -94,7 +94,7 @@ def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
     """The two ops that lead gradients to, and from, where maxima were found: `put`, called `name`, and `pick`."""
 
     def kernel(backend: Backend, g: Array, self: Array, indices: Array) -> Any:
-        return like(backend, put(backend.xp, g, indices, self.shape[self.ndim - dims :]), self)
+        return like(backend, put_in_images(backend.xp, g, indices, self.shape[self.ndim - dims :]), self)
 
     to_image = LaidOp(
         f"{name}(Tensor grad_output, Tensor self, Tensor indices)",

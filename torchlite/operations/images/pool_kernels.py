@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import Array, Backend, Namespace, contiguous_strides
+from ...core.values import Array, Backend, Namespace, contiguous_strides, or_own
 from ...kernels.summing import widened
 from ..making.windows import along, taps
 from ..places.writing import combine
@@ -114,7 +114,8 @@ def best_of(xp: Namespace, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]
     return best.astype(cells.dtype, copy=False), at.copy()
 
 
-def put(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
+@or_own
+def put_in_images(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
     """Images of this size, zero but for values added at given places of each."""
     lead = values.shape[: values.ndim - len(size)]
     cells = math.prod(size)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.native import in_c
-from ...core.values import Array, Backend, Namespace, or_own
+from ...core.values import Array, Backend, Namespace, dt, or_own
 from ...kernels.summing import widened
 from ..making.windows import like
 
@@ -86,7 +86,6 @@ def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ..
     return made
 
 
-@or_own
 def _map_all(xp: Namespace, x: Any, steps: list[Any]) -> Any:
     """What maps make of an array, one after the other; each is told by its axis, its taps and its table."""
     for step in steps:
@@ -95,6 +94,12 @@ def _map_all(xp: Namespace, x: Any, steps: list[Any]) -> Any:
 
 
 map_all = in_c("map_all", _map_all)
+
+
+@or_own
+def _map_stored(xp: Namespace, x: Any, steps: list[Any]) -> Any:
+    """The same, of halves, too, which are computed with in float32."""
+    return map_all(xp, widened(x), steps).astype(x.dtype, copy=False)
 
 
 def _in_steps(numbers: list[int]) -> Any:
@@ -112,15 +117,13 @@ def mapped(backend: Backend, x: Array, maps: Sequence[Map | None]) -> Any:
 
     Of several that grow as much the last is first: its neighbours lie side by side, which makes the others' cheap.
     """
-    wide = widened(x)
-    first = x.ndim - len(maps)
+    first, stored = x.ndim - len(maps), dt.of_numpy(x.dtype)
+    dtype = dt.WIDE.get(stored, stored).numpy
     wanted = {d: m for d, m in enumerate(maps) if m is not None}
     growth = {d: len(m.rows) / max(1, m.size) for d, m in wanted.items()}
     order = sorted(growth, key=lambda d: (growth[d], d if growth[d] < 1 else -d))
-    if order:
-        wide = map_all(backend.xp, wide, [(first + d, *wanted[d].arrays(backend, wide.dtype)) for d in order])
-    made = wide.astype(x.dtype) if wide.dtype != x.dtype else wide
-    return like(backend, made.copy() if made is x else made, x)
+    steps = [(first + d, *wanted[d].arrays(backend, dtype)) for d in order]
+    return like(backend, _map_stored(backend.xp, x, steps) if steps else x.copy(), x)
 
 
 # ---- averages over windows of uneven size

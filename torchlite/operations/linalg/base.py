@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ...backends.base import Backend
-from ...core.declare import publish, publish_python
+from ...core.declare import Signature, publish, publish_python, published
 from ...core.machine import Tensor, into, moves, requires_grad
-from ...core.state import look_past_forms
+from ...core.state import is_watched, local, look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.exact import Exact
 from ..products.matmul import into_exactly
@@ -51,7 +51,6 @@ def offer_op(*overloads: Any) -> Callable[..., Any]:
     call = publish(*overloads, function=False, method=False)
     linalg[overloads[0].signature.name.removeprefix("linalg_")] = call
     return call
-
 
 
 def into_laid(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
@@ -187,12 +186,69 @@ def complaint(name: str, text: str, batched: bool, element: int) -> str:
     return f"{name}: {f'(Batch element {element}): ' if batched else ''}{text}"
 
 
-def check_info(info: Any, name: str, text: str, error: type[Exception] = LinAlgError) -> None:
-    """Raise for the first matrix whose `info` is not 0; the text may speak of it."""
+# What is said of a matrix by a function in whose name there is one of these; `info` is where it came to an end.
+_ENDS = {
+    "inv": (
+        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+    ),
+    "solve": "The solver failed because the input matrix is singular.",
+    "cholesky": (
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+        "order {} is not positive-definite)."
+    ),
+    "lu_factor": (
+        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
+        "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+    ),
+    "ldl_factor": "The diagonal element {} of D is zero, so that it cannot be divided by.",
+}
+
+
+def check_info(info: Any, name: str) -> None:
+    """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
     numbers = info.reshape(-1).tolist()
     element = next((i for i, n in enumerate(numbers) if n), None)
     if element is not None:
-        raise error(complaint(name, text.format(numbers[element]), info.ndim > 0, element))
+        kind = next(kind for kind in _ENDS if kind in name)
+        error = RuntimeError if kind.endswith("factor") else LinAlgError
+        raise error(complaint(name, _ENDS[kind].format(numbers[element]), info.ndim > 0, element))
+
+
+_CHECK = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix)"
+
+
+@published(_CHECK, method=False, by_form=False)
+def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
+    """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
+    told = local.state.mode.seer
+    if told is not None and is_watched():
+        told.together("_linalg_check_errors", "default", _CHECKING, (info, api_name, is_matrix))
+    else:
+        check_info(info.array, api_name)
+
+
+_CHECKING = Signature(_CHECK)
+
+
+def checked_apart(compute: Callable[..., Any]) -> Callable[..., Callable[[], Any] | None]:
+    """What dispatch modes see of an op that is told at last who refuses what has no result: `compute`, and a check."""
+
+    def made_of(*values: Any) -> Callable[[], Any] | None:
+        *given, caller = values
+
+        def parts() -> Any:
+            made = compute(*given)
+            check_errors(made[-1], caller, given[0].dim() == 2)
+            return made
+
+        return None if caller is None or caller.endswith("_ex") else parts
+
+    return made_of
+
+
+def unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
+    """Of arguments and their defaults, the arguments that are others."""
+    return {name: value for name, (value, default) in given.items() if value != default}
 
 
 def decomposing(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Op, describe, published
@@ -11,6 +12,7 @@ from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
     adjoint,
+    check_errors,
     check_info,
     check_kernel,
     check_square,
@@ -56,11 +58,7 @@ def _cholesky(xp: Namespace, a: Array, upper: bool, caller: str | None) -> Any:
         made = xp.stack(parts).reshape(a.shape)
         info = xp.asarray(faults, dtype="int32").reshape(info.shape)
     if caller is not None:
-        check_info(
-            info, caller,
-            "The factorization could not be completed because the input is not positive-definite (the leading minor of "
-            "order {} is not positive-definite).",
-        )  # fmt: skip
+        check_info(info, caller)
     return columns(xp, adjoint(made) if upper else made), info
 
 
@@ -68,7 +66,7 @@ def _cholesky_vjp(g: Tensor, upper: bool, L: Tensor) -> Tensor:
     if upper:
         g, L = H(g), H(L)
     product = H(L).matmul(g)
-    inner = (product.tril() + H(product.tril(-1))) / 2
+    inner = (product.tril() + H(product.tril(-1))) * 0.5
     return triangular.apply(L, triangular.apply(H(L), inner, True, True, False), False, False, False)
 
 
@@ -101,6 +99,17 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
     return _old_cholesky_op.apply(self, upper, "cholesky")
 
 
+def _checked_apart(self: Tensor, upper: bool, caller: str) -> Callable[[], Tensor]:
+    """What dispatch modes see: the factor, as far as there is one, and a check."""
+
+    def parts() -> Tensor:
+        L, info = cholesky_ex.apply(self, upper, False)
+        check_errors(info, caller, self.dim() == 2)
+        return L
+
+    return parts
+
+
 def _check_old(self: Tensor, *_: Any) -> None:
     check_square("cholesky", self)
     check_kernel("cholesky_cpu", self)
@@ -110,11 +119,13 @@ _cholesky_op, _old_cholesky_op = [
     Op(
         f"{name}(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
         {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
-        check=check, node=node, batch=LEADING,
+        check=check, node=node, batch=LEADING, **seen,
     )
-    for name, node, check in (
-        ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check),
-        ("_cholesky", "CholeskyBackward0", _check_old),
+    for name, node, check, seen in (
+        ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check, {"made_of": _checked_apart}),
+        ("_cholesky", "CholeskyBackward0", _check_old, {"seen_as": lambda self, upper, _: (
+            "cholesky", (self, upper) if upper else (self,), {},
+        )}),
     )
 ]  # fmt: skip
 
@@ -131,10 +142,7 @@ def _cholesky_solve(xp: Namespace, b: Array, factor: Any, upper: bool) -> Any:
 
 def _cholesky_inverse(xp: Namespace, factor: Any, upper: bool) -> Any:
     zeros = diagonal(factor) == 0
-    check_info(
-        (zeros.any(-1) * (zeros.argmax(-1) + 1)) if zeros.size else zeros.any(-1), "cholesky_inverse",
-        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
-    )  # fmt: skip
+    check_info((zeros.any(-1) * (zeros.argmax(-1) + 1)) if zeros.size else zeros.any(-1), "cholesky_inverse")
     one = xp.broadcast_to(xp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
     return _cholesky_solve(xp, one, factor, upper)
 
@@ -145,17 +153,20 @@ def _of_factor(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
     return factor.matmul(both) if upper else both.matmul(factor)
 
 
+def _cholesky_solve_vjp(
+    g: Tensor, input2: Tensor, result: Tensor, upper: bool, needs: Sequence[bool]
+) -> tuple[Tensor, Tensor | None]:
+    g_b = _cholesky_solve_op.apply(g, input2, upper)
+    return g_b, -_of_factor(g_b.matmul(H(result)), input2, upper) if needs[1] else None
+
+
 _cholesky_solve_op: ByColumns = ByColumns(
     "_cholesky_solve(Tensor self, Tensor input2, bool upper)",
     _cholesky_solve,
-    {
-        "self": lambda g, self, input2, upper: _cholesky_solve_op.apply(g, input2, upper),
-        "input2": lambda g, self, input2, result, upper: _of_factor(
-            -_cholesky_solve_op.apply(g, input2, upper).matmul(H(result)), input2, upper
-        ),
-    },
+    _cholesky_solve_vjp,
     node="CholeskySolveBackward0",
     batch=LEADING,
+    seen_as=lambda self, input2, upper: ("cholesky_solve", (self, input2, upper) if upper else (self, input2), {}),
 )
 _cholesky_inverse_op = ByColumns(
     "_cholesky_inverse(Tensor self, bool upper)",
@@ -163,6 +174,7 @@ _cholesky_inverse_op = ByColumns(
     {"self": lambda g, self, result, upper: _of_factor(-result.matmul(g).matmul(result), self, upper)},
     node="CholeskyInverseBackward0",
     batch=LEADING,
+    seen_as=lambda self, upper: ("cholesky_inverse", (self, upper) if upper else (self,), {}),
 )
 
 

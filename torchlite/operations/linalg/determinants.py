@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare import conj, describe, publish, publish_python, published
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Tensor, functions
 from ...core.state import local
-from ...core.values import dt
+from ...core.values import Array, Namespace, dt, strided
 from ..pointwise.selection import where
 from ..products.exact import Exact
 from ..reductions.reduce import products_of_others
 from ..shapes.joining import stack
 from .base import offer_op, square
-from .lu import factored, solve_factored
+from .lu import eliminate, factored, solve_factored
 from .svd import svd
 
 
@@ -22,13 +23,31 @@ def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
     """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
     if not A.array.size:
         return A.new_zeros(A.shape)
-    LU, pivots, _ = factored.apply(A, True, None)
-    U = LU.diagonal(0, -2, -1)
+    return _of_factors(A, *factored.apply(A, True, None)[:2], weight, finite)
+
+
+def _of_factors(A: Tensor, LU: Tensor, pivots: Tensor, weight: Tensor, finite: bool, turned: bool = False) -> Tensor:
+    """The same by factors of A, or of its transpose."""
+    right = weight.unsqueeze(-1).expand(A.shape[:-1]).diag_embed()
+    right = right.mT if turned else right
     if finite:
-        tiny = U.new_full((), 2.0**-52 if A.dtype.itemsize // (1 + A.is_complex()) == 8 else 2.0**-23)
-        LU = LU + tiny.where(U == 0, tiny.new_zeros(())).diag_embed()
-    right = weight.unsqueeze(-1).expand(U.shape).diag_embed()
-    return solve_factored.apply(LU, pivots, right, True, True)
+        zeros = LU.diagonal(0, -2, -1) == 0.0
+        none, tiny = [
+            functions["scalar_tensor"](number, dtype=A.dtype, layout=strided, device=A.device)
+            for number in (0.0, dt.finfo(A.dtype).eps)
+        ]
+        LU = LU + tiny.where(zeros, none).diag_embed()
+    return solve_factored.apply(LU, pivots, right, True, not turned)
+
+
+def _turns(A: Any) -> bool:
+    """Whether PyTorch factors the transpose, which lies as LAPACK wants it."""
+    return A.is_contiguous() and not A.is_complex()
+
+
+def _factors(xp: Namespace, a: Array) -> tuple[Any, Any]:
+    turned = a.flags.c_contiguous and a.dtype.kind != "c"
+    return eliminate(xp, a.swapaxes(-1, -2) if turned else a)[:2]
 
 
 def _det_vjp(g: Tensor, A: Tensor, result: Tensor) -> Tensor:
@@ -55,25 +74,45 @@ det = Exact(
     {"A": _det_vjp},
     check=square("linalg.det", "lu_cpu"),
     batch=LEADING,
+    made_of=lambda A: lambda: _factored_det.apply(A)[0],
 )
+_factored_det = Exact(
+    "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+    lambda xp, a: (xp.linalg.det(a), *_factors(xp, a)),
+    {"A": lambda g, A, result, LU, pivots: _of_factors(A, LU, pivots, g * conj(result), True, _turns(A))},
+    check=det.check, differentiable=1, node="LinalgDetBackward0", batch=LEADING,
+)  # fmt: skip
 offer_op(det)
+publish(_factored_det, method=False)
 publish_python("det(Tensor self)", det.apply)
 
 
 def _slogdet_vjp(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
-    g_sign, g = grads
+    weight = _weight(grads, A, sign)
+    return _of_inverse(A, weight, finite=False) if A.array.size else A * weight[..., None, None]
+
+
+def _weight(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
+    g_sign, g = grads[:2]
     weight = sign.new_zeros(sign.shape) if g is None else g
     if g_sign is not None and sign.is_complex():
         weight = weight - 1j * (conj(g_sign) * sign).imag
-    if not A.array.size:
-        return A * weight[..., None, None]
-    return _of_inverse(A, weight.to(A.dtype), finite=False)
+    return weight.to(A.dtype)
 
 
 _RESULTS = "-> (Tensor sign, Tensor logabsdet)"
 slogdet = Exact(
     f"linalg_slogdet(Tensor A) {_RESULTS}", lambda xp, a: tuple(xp.linalg.slogdet(a)), {"A": _slogdet_vjp},
     check=square("linalg.slogdet"), batch=LEADING,
+    made_of=lambda A: lambda: _factored_slogdet.apply(A)[:2],
+)  # fmt: skip
+_factored_slogdet = Exact(
+    "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+    lambda xp, a: (*xp.linalg.slogdet(a), *_factors(xp, a)),
+    {"A": lambda grads, A, sign, LU, pivots: _of_factors(
+        A, LU, pivots, _weight(grads, A, sign), False, _turns(A)
+    )},
+    check=slogdet.check, differentiable=2, node="LinalgSlogdetBackward0", batch=LEADING,
 )  # fmt: skip
 _old_slogdet = Exact(
     f"slogdet(Tensor self) {_RESULTS}", slogdet.kernel,
@@ -82,6 +121,7 @@ _old_slogdet = Exact(
 )  # fmt: skip
 offer_op(slogdet)
 publish(_old_slogdet)
+publish(_factored_slogdet, method=False)
 
 
 @published("logdet(Tensor self)")
@@ -91,7 +131,7 @@ def logdet(self: Tensor) -> Tensor:
     sign, logabsdet = slogdet.apply(self)
     if self.is_complex():
         return sign.log() + logabsdet
-    return where(sign == -1, math.nan, logabsdet)
+    return where(sign == -1.0, math.nan, logabsdet)
 
 
 describe(

@@ -15,10 +15,12 @@ from .base import (
     check_info,
     check_kernel,
     check_square,
+    checked_apart,
     columns,
     common_batch,
     offered,
     one_by_one,
+    unusual,
 )
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # bounds the growth of elements for pivots of one row and of two alike
@@ -90,9 +92,7 @@ def _factor(xp: Namespace, a: Array, hermitian: bool, caller: str | None) -> tup
     pivots = xp.asarray([p for _, p, _ in made], dtype="int32").reshape((*batch, n))
     info = xp.asarray([i for _, _, i in made], dtype="int32").reshape(batch)
     if caller is not None:
-        check_info(
-            info, caller, "The diagonal element {0} of D is zero, so that it cannot be divided by.", RuntimeError
-        )
+        check_info(info, caller)
     return columns(xp, packed.reshape(a.shape)), pivots, info
 
 
@@ -103,9 +103,14 @@ def _check_factor(self: Tensor, *_: Any) -> None:
     check_kernel("ldl_factor_kernel_cpu", self)
 
 
-_factored = ByColumns(
+_factored: ByColumns = ByColumns(
     "_linalg_ldl_factor_ex(Tensor self, bool hermitian, str? caller) -> (Tensor LD, Tensor pivots, Tensor info)",
     _factor, {"self": undifferentiable("")}, check=_check_factor, node=NOT_IMPLEMENTED, batch=LEADING,
+    made_of=checked_apart(lambda self, hermitian: _factored.apply(self, hermitian, None)),
+    seen_as=lambda self, hermitian, caller: (
+        "linalg_ldl_factor_ex", (self,),
+        unusual(hermitian=(hermitian, False), check_errors=(caller is not None, False)),
+    ),
 )  # fmt: skip
 _FACTORED = return_type("linalg_ldl_factor", ("LD", "pivots"))
 _FACTORED_EX = return_type("linalg_ldl_factor_ex", ("LD", "pivots", "info"))

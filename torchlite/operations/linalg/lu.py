@@ -18,11 +18,13 @@ from .base import (
     check_kernel,
     check_matrices,
     check_square,
+    checked_apart,
     columns,
     common_batch,
     diagonal,
     offered,
     one_by_one,
+    unusual,
 )
 from .triangular import solve_triangle, substitute, triangular
 
@@ -209,24 +211,22 @@ def _packed_vjp(g: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     return _lu_vjp(g[..., :k].tril(-1), g[..., :k, :].triu(), pivots, L, U)
 
 
-_SINGULAR = (
-    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
-)
-
-
 def _factor(xp: Namespace, a: Array, pivot: bool, caller: str | None) -> tuple[Any, Any, Any]:
     made = eliminate(xp, a)
     if caller is not None:
-        check_info(made[2], caller, _SINGULAR, RuntimeError)
+        check_info(made[2], caller)
     return made
 
 
 # `caller` is the function that refuses matrices with a zero on the diagonal of U.
-factored = ByColumns(
+factored: ByColumns = ByColumns(
     "_lu_factor_ex(Tensor A, bool pivot, str? caller) -> (Tensor LU, Tensor pivots, Tensor info)", _factor,
     {"A": _packed_vjp}, check=lambda A, pivot, _: _check_lu("torch.lu_factor", A, pivot),
     node="LinalgLuFactorExBackward0", batch=LEADING,
+    made_of=checked_apart(lambda A, pivot: factored.apply(A, pivot, None)),
+    seen_as=lambda A, pivot, caller: (
+        "linalg_lu_factor_ex", (A,), unusual(pivot=(pivot, True), check_errors=(caller is not None, False)),
+    ),
 )  # fmt: skip
 _FACTORED = return_type("linalg_lu_factor", ("LU", "pivots"))
 _FACTORED_EX, _WITH_INFO = [
@@ -322,6 +322,9 @@ solve_factored: ByColumns = ByColumns(
         "B": lambda g, LU, pivots, left, adjoint: solve_factored.apply(LU, pivots, g, left, not adjoint),
     },
     node="LinalgLuSolveBackward0", batch=LEADING,
+    seen_as=lambda LU, pivots, B, left, adjoint: (
+        "linalg_lu_solve", (LU, pivots, B), unusual(left=(left, True), adjoint=(adjoint, False)),
+    ),
 )  # fmt: skip
 
 

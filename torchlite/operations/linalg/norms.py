@@ -45,7 +45,7 @@ def matrix_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> 
     """A norm of the matrices that two dimensions make."""
     rows, columns = _check_matrix_norm(self, ord, dim, dtype)
     if ord == "fro":
-        return vector_norm.apply(self, 2.0, (rows, columns), keepdim, dtype)
+        return vector_norm.apply(self, 2, (rows, columns), keepdim, dtype)
     if dtype is not None:
         self = self.to(dtype)
     if ord in (2, -2, "nuc"):

@@ -42,21 +42,25 @@ def _qr_vjp(grads: Sequence[Tensor | None], A_shape: Sequence[int], mode: str, Q
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols, so gradients cannot "
             "be computed. Please use mode='reduced' instead."
         )
-    g_q = Q.new_zeros(Q.shape) if g_q is None else g_q
-    g_r = R.new_zeros(R.shape) if g_r is None else g_r
     if m >= n:
         return _qr_vjp_tall(g_q, g_r, Q, R)
+    g_q = Q.new_zeros(Q.shape) if g_q is None else g_q
+    g_r = R.new_zeros(R.shape) if g_r is None else g_r
     # A = [X Y] and R = [U V]: X = QU is a factorisation of a square matrix, and Y = QV.
     g_v = g_r[..., m:]
     g_x = _qr_vjp_tall(g_q + Q.matmul(R[..., m:].matmul(H(g_v))), g_r[..., :m], Q, R[..., :m])
     return functions["cat"]((g_x, Q.matmul(g_v)), -1)
 
 
-def _qr_vjp_tall(g_q: Tensor, g_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
-    skew = (g_r.matmul(H(R)) - H(Q).matmul(g_q)).triu()
-    diagonal = skew.diagonal(0, -2, -1)
-    symmetric = skew + H(skew) - (diagonal.real if skew.is_complex() else diagonal).diag_embed()
-    return triangular.apply(H(R), g_q + Q.matmul(symmetric), False, False, False)
+def _qr_vjp_tall(g_q: Tensor | None, g_r: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
+    of_r = None if g_r is None else g_r.matmul(H(R))
+    of_q = None if g_q is None else -H(Q).matmul(g_q)
+    upper = (of_q if of_r is None else of_r if of_q is None else of_r + of_q).triu()
+    symmetric = upper + H(upper)
+    symmetric.diagonal(0, -2, -1).mul_(0.5)
+    made = Q.matmul(symmetric)
+    made = made if g_q is None else g_q + made
+    return triangular.apply(H(R), made, False, False, False)
 
 
 qr = ByColumns(

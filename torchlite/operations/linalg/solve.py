@@ -17,12 +17,14 @@ from .base import (
     check_info,
     check_kernel,
     check_square,
+    checked_apart,
     columns,
     common_batch,
     offer,
     offered,
     spread,
     square,
+    unusual,
 )
 from .lu import eliminate, lu_solved
 
@@ -37,19 +39,17 @@ def _inv(xp: Namespace, a: Array, caller: str | None) -> tuple[Any, Any]:
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
     if caller is not None:
-        check_info(
-            info, caller,
-            "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
-            "singular.",
-        )  # fmt: skip
+        check_info(info, caller)
     one = xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     return lu_solved(xp, lu, pivots, one), info
 
 
-inverse = ByColumns(
+inverse: ByColumns = ByColumns(
     "_linalg_inv_ex(Tensor A, str? caller) -> (Tensor inverse, Tensor info)", _inv,
     {"A": lambda g, inverse: -H(inverse).matmul(g).matmul(H(inverse))},
     check=square("linalg.inv"), node="LinalgInvExBackward0", batch=LEADING,
+    made_of=checked_apart(lambda A: inverse.apply(A, None)),
+    seen_as=lambda A, caller: ("linalg_inv_ex", (A,), unusual(check_errors=(caller is not None, False))),
 )  # fmt: skip
 _INVERTED = return_type("linalg_inv_ex", ("inverse", "info"))
 
@@ -83,7 +83,7 @@ def _solve(xp: Namespace, a: Array, b: Array, left: bool, vectors: bool, caller:
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
     if caller is not None:
-        check_info(info, caller, "The solver failed because the input matrix is singular.")
+        check_info(info, caller)
     return lu_solved(xp, lu, pivots, b), info
 
 

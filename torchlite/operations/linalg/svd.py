@@ -9,6 +9,7 @@ from ...core.declare import describe, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
+from ..shapes.slicing import slice_
 from .base import ByColumns, any_matrices, columns, decomposing, differentiated, offered
 from .eigen import check_phase, differences
 
@@ -30,13 +31,17 @@ def _svd(xp: Namespace, a: Array, full_matrices: bool, compute_uv: bool, driver:
     return columns(xp, u), s, columns(xp, vh)
 
 
-def _svd_vjp(grads: Sequence[Tensor | None], U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+def _svd_vjp(grads: Sequence[Tensor | None], full_matrices: bool, S: Tensor, U: Tensor, Vh: Tensor) -> Tensor:
     k = S.shape[-1]
-    U, V = U[..., :k], H(Vh[..., :k, :])
+    if full_matrices:
+        Vh, U = slice_.apply(Vh, -2, 0, k, 1), slice_.apply(U, -1, 0, k, 1)
     g_u, g_s, g_vh = grads
+    if g_s is not None and g_u is None and g_vh is None:
+        wide = U.shape[-2] < Vh.shape[-1]
+        g_s = g_s.to(U.dtype)
+        return (U * g_s.unsqueeze(-2)).matmul(Vh) if wide else U.matmul(g_s.unsqueeze(-1) * Vh)
+    V = H(Vh)
     inner = U.new_zeros((*S.shape, k)) if g_s is None else g_s.to(U.dtype).diag_embed()
-    if g_u is None and g_vh is None:
-        return U.matmul(inner).matmul(H(V))
     g_u = U.new_zeros(U.shape) if g_u is None else g_u[..., :k]
     g_v = V.new_zeros(V.shape) if g_vh is None else H(g_vh[..., :k, :])
     within_u, within_v = H(U).matmul(g_u), H(V).matmul(g_v)

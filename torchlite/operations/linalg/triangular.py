@@ -19,6 +19,7 @@ from .base import (
     columns,
     common_batch,
     offered,
+    unusual,
 )
 
 
@@ -50,22 +51,25 @@ def _triangle(t: Tensor, upper: bool, unitriangular: bool) -> Tensor:
     return t.triu(int(unitriangular)) if upper else t.tril(-int(unitriangular))
 
 
-def _gradient_of_triangle(
-    g: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool
-) -> Tensor:
-    solved = triangular.apply(H(self), g, not upper, left, unitriangular)
-    return -_triangle(solved.matmul(H(result)) if left else H(result).matmul(solved), upper, unitriangular)
+def _triangular_vjp(
+    g: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool, needs: Sequence[bool]
+) -> tuple[Tensor | None, Tensor]:
+    g_b = triangular.apply(H(self), g, not upper, left, unitriangular)
+    if not needs[0]:
+        return None, g_b
+    return _triangle(-(g_b.matmul(H(result)) if left else H(result).matmul(g_b)), upper, unitriangular), g_b
 
 
 triangular: ByColumns = ByColumns(
     "_linalg_solve_triangular(Tensor self, Tensor B, bool upper, bool left, bool unitriangular)",
     solve_triangle,
-    {
-        "self": _gradient_of_triangle,
-        "B": lambda g, self, upper, left, unitriangular: triangular.apply(H(self), g, not upper, left, unitriangular),
-    },
+    _triangular_vjp,
     node="LinalgSolveTriangularBackward0",
     batch=LEADING,
+    seen_as=lambda self, B, upper, left, unitriangular: (
+        "linalg_solve_triangular", (self, B),
+        {"upper": upper} | unusual(left=(left, True), unitriangular=(unitriangular, False)),
+    ),
 )
 
 

@@ -7,7 +7,19 @@ from typing import Any
 
 from ...backends.base import get_backend
 from ...backends.sparse import without
-from ...core.declare import LaidOp, Op, Signature, aten, describe, fit_gradient, method, publish, published, tell
+from ...core.declare import (
+    LaidOp,
+    Op,
+    Signature,
+    aten,
+    describe,
+    dtype_of,
+    fit_gradient,
+    method,
+    publish,
+    published,
+    tell,
+)
 from ...core.machine import TensorBase
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
@@ -224,7 +236,7 @@ def _asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     if isinstance(first, TensorBase):
         t, other, _, copy, format_ = _TO_OTHER.bind(args, kwargs, True)
         return t, other.dtype, other.device, copy, format_
-    if isinstance(first, dt.dtype) and "device" not in kwargs:
+    if dtype_of(first) is not None and "device" not in kwargs:
         t, d, _, copy, format_ = _TO_DTYPE.bind(args, kwargs, True)
         return t, d, None, copy, format_
     t, where, d, _, copy, format_ = _TO_DEVICE.bind(args, kwargs, True)
@@ -352,7 +364,7 @@ def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any
     if source.backend.real is not backend:
         array = backend.bring(array, source.backend.real)
     if source.dtype is not self_.dtype:
-        array = backend.cast(array, self_.dtype.numpy)
+        array = local.state.quiet(backend.cast, array, self_.dtype.numpy)
     backend.write(self_.array, array)
     bump(self_)
 

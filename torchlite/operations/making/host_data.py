@@ -2,148 +2,23 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from ...backends.base import get_backend, rounded
+from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
-from ...core.memory import lend
+from ...core.memory import borrowed, lend
 from ...core.native import quick
 from ...core.state import local, look_past_forms
-from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
+from ...core.values import CPU, Array, dt, get_default_device, type_name, warn
 from ...core.values.errors import tell_of_half_complex
-from .copy import clone, convert
+from .copy import clone, convert, in_order_of
 from .factory import lifted, refuse_compressed, refuse_pinned
-
-_NUMBERS = (bool, int, float, complex)
-_PLAIN, _SEQUENCES = frozenset(_NUMBERS), frozenset((list, tuple))
-_NATURAL = {"b": dt.bool_, "i": dt.int64}  # what NumPy's kinds of numbers become; others go by the default dtype
+from .sequences import array_of
 
 # ---- from Python
-
-
-def _sequence(data: Any) -> bool:
-    return not isinstance(data, (str, bytes, dict, set, TensorBase, np.ndarray, np.generic)) and (
-        isinstance(data, (list, tuple)) or (hasattr(data, "__len__") and hasattr(data, "__getitem__"))
-    )
-
-
-def _complex() -> dt.dtype:
-    """The dtype of complex numbers, for which there is none beside bfloat16."""
-    if dt.get_default_dtype() is dt.bfloat16:
-        raise RuntimeError("invalid default scalar type for complex")
-    return dt.default_complex()
-
-
-def _inferred(data: Any) -> dt.dtype:
-    """The dtype of a tensor made from `data`."""
-    if isinstance(data, np.generic):
-        return dt.of_numpy(data.dtype)
-    if isinstance(data, _NUMBERS):
-        return _complex() if isinstance(data, complex) else dt.of_number(data)
-    if isinstance(data, (TensorBase, np.ndarray)):
-        return data.dtype if isinstance(data, TensorBase) else dt.of_numpy(data.dtype)
-    if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    if not _sequence(data):
-        raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
-    found: dt.dtype | None = None
-    for item in data:
-        if isinstance(item, np.ndarray):
-            warn_once(
-                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
-                "list to a single numpy.ndarray with numpy.array() before converting to a tensor."
-            )
-        if isinstance(item, str) and found is None:
-            raise ValueError(f"too many dimensions '{type(item).__name__}'")
-        d = _inferred(item)
-        found = d if found is None else dt.promote_types(found, d)
-        if found is dt.complex128:
-            break
-    return found or dt.get_default_dtype()
-
-
-def _shape_of(data: Any) -> tuple[int, ...]:
-    shape: list[int] = []
-    while True:
-        if isinstance(data, np.ndarray):
-            return (*shape, *data.shape)
-        if not _sequence(data):
-            return tuple(shape)
-        shape.append(len(data))
-        if not len(data):
-            return tuple(shape)
-        data = data[0]
-
-
-def _fill(array: np.ndarray, data: Any, dim: int, d: dt.dtype) -> None:
-    """Write nested data into an array of the shape that its first items have."""
-    if not array.shape:
-        array[...] = _value(data, d)
-        return
-    if isinstance(data, np.ndarray):
-        if data.shape != array.shape:
-            raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
-        array[...] = data
-        return
-    if not _sequence(data):
-        raise TypeError("not a sequence")
-    if len(data) != array.shape[0]:
-        raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
-    for part, item in zip(array, data) if array.ndim > 1 else ():
-        _fill(part, item, dim + 1, d)
-    if array.ndim == 1:
-        for i, item in enumerate(data):
-            array[i] = _value(item, d)
-
-
-def _value(item: Any, d: dt.dtype) -> Any:
-    if isinstance(item, TensorBase):
-        if item.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        item = item.item()
-    if isinstance(item, str):
-        raise ValueError(f"too many dimensions '{type(item).__name__}'")
-    if _sequence(item):
-        raise _no_number(item, d)
-    if isinstance(item, np.generic):
-        if d.category < dt.FLOAT and isinstance(item, np.inexact) and not isinstance(item, _NUMBERS):
-            raise _no_number(item, d)
-        return item
-    if not isinstance(item, _NUMBERS):
-        item = _number(item, d)
-    if isinstance(item, complex) and not d.is_complex and d is not dt.bool_:
-        raise _no_number(item, d)
-    if d.category == dt.INT and item.__class__ is not bool:
-        if isinstance(item, int) and not -(1 << 63) <= item < (1 << 64 if d is dt.uint64 else 1 << 63):
-            raise ValueError("Overflow when unpacking long long")
-        if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
-            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
-        count = 1 << d.itemsize * 8  # of an unsigned type's values; negative integers are counted from its end
-        low, high = (-count // 2, count // 2 - 1) if d.is_signed else (1 - count, count - 1)
-        if not (0 if isinstance(item, float) and not d.is_signed else low) <= item <= high:
-            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
-        item = int(item)
-        return item if d.is_signed else item % count
-    return item
-
-
-def _number(item: Any, d: dt.dtype) -> float | int:
-    """The number that an object of another class says it is."""
-    if d.category >= dt.FLOAT and hasattr(item, "__float__") and not isinstance(item, type):
-        return float(item)
-    if not hasattr(item, "__index__") or isinstance(item, type):
-        raise _no_number(item, d)
-    return operator.index(item)
-
-
-def _no_number(item: Any, d: dt.dtype) -> TypeError:
-    kind = type_name(item)
-    integer = f"'{kind}' object cannot be interpreted as an integer"
-    return TypeError(f"must be real number, not {kind}" if d.category >= dt.FLOAT else integer)
 
 
 def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
@@ -152,43 +27,11 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if d is dt.complex32:
         tell_of_half_complex()
-    if isinstance(data, np.ndarray):
-        own = _own_dtype(data)
-        d = d or own
-        array = data.astype(own.numpy, order="K")
-        return array if d is own else get_backend(CPU).cast(array, d.numpy), d
-    if isinstance(data, (list, tuple)) and _plain_numbers(data):
-        try:
-            array = np.array(data)
-        except ValueError:
-            array = np.array(None)
-        kind = array.dtype.kind
-        natural = _NATURAL.get(kind)
-        if kind in "fc":
-            natural = dt.get_default_dtype() if kind == "f" else dt.default_complex()
-        if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
-            d = d or (_complex() if natural.is_complex else natural)
-            return local.state.quiet(rounded, array, d.numpy), d
-    shape = _shape_of(data)
-    get_backend(CPU).check_room(shape, (d or dt.uint8).numpy)
-    found = d or _inferred(data)
-    array = get_backend(CPU).empty(shape, found.numpy)
-    if found.category < dt.FLOAT:
-        _fill(array, data, 0, found)
-    else:
-        local.state.quiet(_fill, array, data, 0, found)
-    return array, found
-
-
-def _plain_numbers(data: Any) -> bool:
-    """Whether nested lists hold Python numbers, judging by the outermost elements of each."""
-    while data.__class__ is list or data.__class__ is tuple:
-        if not data:
-            return False
-        if data[0].__class__ in _PLAIN:
-            return _PLAIN.issuperset(map(type, data))
-        data = data[0] if _SEQUENCES.issuperset(map(type, data)) else None
-    return False
+    if not isinstance(data, np.ndarray):
+        return array_of(data, d)
+    own, plain, backend = _own_dtype(data), data.view(np.ndarray), get_backend(CPU)
+    d = d or own
+    return in_order_of(backend, local.state.quiet(backend.cast, plain, d.numpy), plain), d
 
 
 _NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False"
@@ -196,6 +39,7 @@ _tensor = Signature(f"tensor(any data, *, {_NEW}, bool pin_memory=False)")
 
 
 @function("tensor", _tensor)
+@quick
 def tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of the values of `data`."""
     if needs_dispatch(args, kwargs):
@@ -250,7 +94,7 @@ def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return lifted(_made, data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 
 
-_as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
+_as_tensor = Signature("as_tensor(any data, *, ScalarType? dtype=None, Device? device=None)")
 
 
 @function("as_tensor", _as_tensor)
@@ -351,7 +195,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     d = _own_dtype(ndarray)
     if not ndarray.flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
-    return wrap(lend(ndarray).view(np.ndarray), d, get_backend(CPU))
+    return wrap(borrowed(ndarray), d, get_backend(CPU))
 
 
 def _own_dtype(ndarray: np.ndarray) -> dt.dtype:

@@ -13,8 +13,9 @@ from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wr
 from ...core.machine.subclasses import _disabled_torch_dispatch_impl, instances
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
 from ...core.state import local, silent
-from ...core.values import DeviceLike, dt, strided, type_text
+from ...core.values import DeviceLike, dt, strided, type_name, type_text
 from ..shapes.as_strided import extent
+from ..shapes.shape import alias
 
 # ---- storages
 
@@ -168,14 +169,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    if self.backend.handed:
-        made = local.state.within(silent(local.state.mode), self.clone)
-    elif self.is_meta or self.backend.lazy or self.layout is not strided:
-        made = self.detach().clone()
-    else:
-        copied = UntypedStorage.of(self).__deepcopy__(memo)
-        made = over_storage(copied, self.dtype, self.storage_offset(), tuple(self.shape), self.stride())
-    made = as_class(made, type(self))
+    made = _copied(self, memo)
     if self.requires_grad:
         made._require_grad(True)
     memo[id(self)] = made
@@ -183,6 +177,31 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         made._grad = copy.deepcopy(self._grad, memo)
     made.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return made
+
+
+def _copied(t: Tensor, memo: dict[int, Any]) -> Tensor:
+    """What `t` holds in memory of its own, in a tensor of its class, which says how such tensors are made."""
+    if t.backend.handed or t.is_meta or t.backend.lazy or t.layout is not strided:
+        made = local.state.within(silent(local.state.mode), t.clone)
+        _check_class(made, t, "wrapper", "clone", "for which cloning")
+        return made
+    copied = UntypedStorage.of(t).__deepcopy__(memo)
+    made = over_storage(copied, t.dtype, t.storage_offset(), tuple(t.shape), t.stride())
+    if type(t) is Tensor:
+        return made
+    like = t.new_empty(())
+    _check_class(like, t, "non-wrapper", "new_empty", "for which that function")
+    return as_class(made, type(t))
+
+
+def _check_class(made: Tensor, t: Tensor, kind: str, how: str, which: str) -> None:
+    if type(made) is not type(t):
+        raise RuntimeError(
+            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that "
+            f"implement {how}() and {which} returns another instance of the same subclass. You should either properly "
+            f"implement {how}() for your subclass or override __deepcopy__() if it is intended behavior for {how}() to "
+            "return an instance of a different type."
+        )
 
 
 @method("__copy__")
@@ -197,14 +216,15 @@ def __copy__(self: Tensor) -> Tensor:
 
 @method("as_subclass")
 def as_subclass(self: Tensor, cls: type) -> Tensor:
-    """This tensor as an instance of a subclass."""
-    return _as_instance(self, cls)
-
-
-def _as_instance(t: Tensor, cls: type) -> Tensor:
-    if t.edge is None:
-        return as_class(wrap(t.array, t.dtype, t.backend.real) if type(t) is cls else t, cls)
-    return as_class(t.view_as(t) if type(t) is Tensor and not t.is_leaf else t, cls)
+    """This tensor as an instance of a subclass: a view of it."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type_name(cls)})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
+        )
+    return as_class(alias.apply(self), cls)
 
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:

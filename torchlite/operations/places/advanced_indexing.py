@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.declare import Op, Signature, aten, describe, publish, published, sum_to
 from ...core.machine import Tensor, array_of, fitting_array
+from ...core.machine.rare import refuse_rare
 from ...core.state import is_watched
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace, or_own
@@ -289,8 +290,10 @@ def _fills(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accum
 
 def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
     _check(self, indices)
-    if _fills(self, indices, values, accumulate) and values.dtype is not self.dtype:
-        fitting_array(values, self.dtype, self.backend.real)
+    if _fills(self, indices, values, accumulate):
+        if values.dtype is not self.dtype:
+            fitting_array(values, self.dtype, self.backend.real)
+        refuse_rare("masked_fill.Scalar", self.dtype, (self, indices, values))
 
 
 def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, accumulate: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import Signature, describe, function, method, publish, published, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, functions, needs_dispatch, refuse_batch
+from ...core.native import in_c
 from ...core.state import is_watched
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, warn
 from ...core.values.errors import within
@@ -59,7 +60,7 @@ _IN_PLACE: dict[str, Any] = {
 }  # fmt: skip
 masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
-    _fill,
+    in_c("masked_fill.write", _fill),
     {"self": _outside, "mask": None},
     kernel=_filled,
     check_form=_check_fill,
@@ -69,7 +70,7 @@ masked_fill_scalar = Writing(
 )
 masked_fill_tensor = Writing(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
-    _fill,
+    in_c("masked_fill.write", _fill),
     {
         "self": _outside,
         "mask": None,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, function, publish, published
-from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
+from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, publish, published
+from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
 from ..gradient_kernels import by_kernel
@@ -64,10 +64,10 @@ hardtanh_ = Elementwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
     {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
-    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits,
+    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits, by_form=True,
     on_arrays=by_kernel(hardtanh_backward),
 )  # fmt: skip
-hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace()
+hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace(False)
 
 hardsigmoid_backward = Elementwise(
     "hardsigmoid_backward(Tensor grad_output, Tensor self)",
@@ -83,7 +83,7 @@ hardsigmoid_ = Unary(
     **_FLOATS,
     on_arrays=by_kernel(hardsigmoid_backward),
 )
-hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace()
+hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace(False)
 
 hardswish_backward: Elementwise = Elementwise(
     "hardswish_backward(Tensor grad_output, Tensor self)",
@@ -101,7 +101,7 @@ hardswish_ = Unary(
     **_FLOATS,
     on_arrays=by_kernel(hardswish_backward),
 )
-hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace()
+hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace(False)
 
 
 def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
@@ -202,7 +202,7 @@ elu_ = Elementwise(
 elu_in_place_ = Elementwise(
     f"elu._({_ELU})", _elu, {"self": _elu_in_place_vjp}, node="EluBackward1", label="elu_cpu", **_FLOATS
 )
-elu, elu_in_place = publish(elu_, function=False, method=False), elu_in_place_.inplace()
+elu, elu_in_place = publish(elu_, function=False, method=False), elu_in_place_.inplace(False)
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -240,7 +240,7 @@ celu_in_place = Elementwise(
     node="CeluBackward1", check_form=_check_alpha, label="elu_cpu", **_FLOATS,
 )  # fmt: skip
 publish(celu, method=False)
-function("celu_")(celu_in_place.inplace())
+functions["celu_"] = celu_in_place.inplace(False)
 
 
 # ---- smooth
@@ -340,7 +340,7 @@ silu_ = Unary(
     dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide", complex_gradients=False, direct=dt.FLOATS,
     on_arrays=by_kernel(silu_backward),
 )  # fmt: skip
-silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace()
+silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace(False)
 
 
 def _mish_slope(xp: Namespace, g: Array, x: Array) -> Any:
@@ -364,7 +364,7 @@ mish_ = Unary(
     "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS,
     on_arrays=by_kernel(mish_backward),
 )  # fmt: skip
-mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace()
+mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace(False)
 
 
 def _softplus(xp: Namespace, x: Array, beta: float, threshold: float) -> Any:

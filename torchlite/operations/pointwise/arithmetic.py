@@ -345,7 +345,7 @@ def _lerp(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
 
 
 def _lerp_by_number(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
-    step = end - self
+    step, weight = end - self, self.dtype.type(weight)
     return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
 
@@ -400,8 +400,8 @@ def _check_exponent_in_place(self: Tensor, other: Tensor) -> None:
 
 
 def _check_exponent(self: Tensor, other: Tensor) -> None:
-    if other.dtype is dt.bool_ and self.is_floating_point():
-        raise not_implemented_for("ldexp_cpu_exp", dt.bool_)
+    if other.dtype in (dt.bool_, *dt.UNSIGNED) and self.is_floating_point():
+        raise not_implemented_for("ldexp_cpu_exp", other.dtype)
 
 
 def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:

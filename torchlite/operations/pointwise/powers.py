@@ -17,9 +17,7 @@ from ...core.machine import (
     TensorBase,
     by_formula,
     fitting_array,
-    functions,
     into,
-    overridable,
     planned,
     public,
     requires_grad,
@@ -134,17 +132,8 @@ pow_of_scalar = Elementwise(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow", arranged=contiguous,
 )  # fmt: skip
-any_pow = publish(
-    pow_tensor, pow_of_scalar, pow_scalar, function=False, method=False, inplace=True, operators_in_place="ipow"
-)
+any_pow = publish(pow_tensor, pow_of_scalar, pow_scalar, function=False, inplace=True, operators_in_place="ipow")
 number_pow = pow_scalar.function()
-
-
-def pow_(*args: Any, **kwargs: Any) -> Tensor:
-    """A power; numbers as exponents of plain tensors are the common case."""
-    if len(args) == 2 and not kwargs and args[0].__class__ is Tensor and args[1].__class__ in (int, float):
-        return number_pow(*args)
-    return any_pow(*args, **kwargs)
 
 
 def _number_power(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -153,10 +142,23 @@ def _number_power(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return (pow_scalar, args) if alone else None
 
 
-pow_ = planned(_number_power, pow_)
-public[any_pow] = public[number_pow] = pow_
-publish_as("pow", pow_, general=any_pow)
-method("__pow__")(left_to_other(pow_))
+def _quicker(number_pow: Callable[..., Tensor], any_pow: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A power; numbers as exponents of plain tensors are the common case."""
+
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) == 2 and not kwargs and args[0].__class__ is Tensor and args[1].__class__ in (int, float):
+            return number_pow(*args)
+        return any_pow(*args, **kwargs)
+
+    made = public[number_pow] = public[any_pow] = planned(_number_power, call)
+    return made
+
+
+pow_ = _quicker(number_pow, any_pow)
+publish_as("pow", pow_, method=False, general=any_pow)
+_any: Any = Tensor.pow
+publish_as("pow", _quicker(pow_scalar.function(True), _any), function=False, general=_any)
+method("__pow__")(left_to_other(Tensor.pow))
 
 
 @method("__rpow__")
@@ -169,13 +171,7 @@ def _power_of(self: Tensor, other: Any) -> Any:
 publish_python("square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True))
 
 
-@method("square_")
-@overridable
-def square_(self: Tensor) -> Tensor:
-    return self.pow_(2)
-
-
-functions["square_"] = square_
+publish_python("square_(Tensor self)", lambda self: self.pow_(2))
 
 
 def _double(*values: Any) -> dt.dtype:

@@ -66,7 +66,7 @@ leaky_relu_in_place = Elementwise(
     "leaky_relu._(Tensor self, Scalar negative_slope=0.01)", _leaky_relu, {"self": _leaky_relu_in_place_vjp},
     node="LeakyReluBackward1", label="leaky_relu_cpu", **_FLOATS,
 )  # fmt: skip
-leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=False), leaky_relu_in_place.inplace()
+leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=False), leaky_relu_in_place.inplace(False)
 
 # ---- a share that is learned
 

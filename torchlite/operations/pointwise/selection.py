@@ -13,7 +13,6 @@ from ...core.declare import (
     Op,
     Unary,
     describe,
-    function,
     publish,
     publish_python,
     refusal,
@@ -162,7 +161,7 @@ threshold = Elementwise(
     dtypes=REAL - {dt.bool_},
 )
 publish(threshold, method=False)
-function("threshold_")(threshold.inplace())
+functions["threshold_"] = threshold.inplace(False)
 
 
 # ---- bounds
@@ -221,9 +220,15 @@ def _check_complex(op: Elementwise, values: Sequence[Any]) -> None:
     """Beside tensors, bounds are those of `maximum` and `minimum`, which have words of their own."""
     if op is clamp and values[0].is_complex():
         raise NotImplementedError(_NO_COMPLEX)
+    raise not_implemented_for(_kernel(op, values), _common(values))
+
+
+def _kernel(op: Elementwise, values: Sequence[Any]) -> str:
+    """What errors call the kernel: beside tensors, that of another op."""
     low, high = (None, values[1]) if op is clamp_max else (*values[1:], None)[:2]
-    name = "minimum" if low is None else "maximum" if high is None else "clamp"
-    raise not_implemented_for(f"{name}_cpu", _common(values))
+    if isinstance(low, Tensor) or isinstance(high, Tensor):
+        return f"{'minimum' if low is None else 'maximum' if high is None else 'clamp'}_cpu"
+    return f"clamp{'_max' if low is None else '_min' if high is None else ''}_scalar_cpu"
 
 
 def _common(values: Sequence[Any]) -> dt.dtype:
@@ -245,12 +250,12 @@ def _with_bounds(op: Elementwise, values: Sequence[Any], backend: Backend) -> tu
     numbers = [bound for bound in bounds if not isinstance(bound, Tensor)]
     if not numbers and any([t.is_complex() for t in (values[0], *bounds)]):
         _check_complex(op, values)
+    d = result_type(*[v for v in values if v is not None])
+    if d in dt.UNSIGNED or (d is dt.bool_ and (numbers or len(bounds) == 2)):
+        op.check_numbers(values, d)
+        raise not_implemented_for(_kernel(op, values), d)
     if numbers or len(bounds) == 2:
         d = op.compute_dtype(values)
-        if d is dt.bool_:
-            side = "" if len(bounds) == 2 else "_max" if values[1] is None else "_min"
-            name = op.signature.name if op is not clamp else f"clamp{side}"
-            raise not_implemented_for(f"{name}{'_scalar' if numbers else ''}_cpu", d)
         for number in numbers:
             fitting_array(number, d, backend)
     return Elementwise.prepare(op, values, backend)

@@ -10,7 +10,7 @@ from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim, wrap_dims
 from ..formulas import onto
 from ..vocabulary import no_complex
-from .in_one_kernel import in_one_kernel
+from .in_one_kernel import in_one_kernel, sums_of
 from .scans import positions, running
 
 # ---- gradients
@@ -38,21 +38,21 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
     chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
-    return chosen * (g / chosen.sum())
+    return g.new_zeros(self.shape).masked_fill(chosen, g / chosen.sum())
 
 
 def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
     return (self == result) | ((self != self) & (result != result))
 
 
-def _parts(xp: Namespace, g: Array, chosen: Array, count: Array) -> Any:
-    return xp.where(chosen, g / count, 0 * g)
+def _parts(xp: Namespace, g: Array, self: Array, result: Array, count: Array) -> Any:
+    return xp.where(_chosen(xp, self, result), g / count, 0)
 
 
 def _parts_of_all(follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array) -> Any:
     """`_share_all` on a device."""
-    chosen = follow(_chosen, backend.xp, self, result)
-    return follow(_parts, backend.xp, g, chosen, backend.sum(chosen, axes, True).astype(g.dtype))
+    count = follow(_chosen, backend.xp, self, result).sum(axes, sums_of(g.dtype), keepdims=True)
+    return follow(_parts, backend.xp, g, self, result, count)
 
 
 # ---- kernels

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.machine import PRECISE, Node, fetch
+from ...core.values import dt
+
+_KNOWN = frozenset(PRECISE) | dt.HALVES
 
 
 def in_one_kernel(rule: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
@@ -24,7 +27,7 @@ def in_one_kernel(rule: Callable[..., Any]) -> Callable[[Any], Callable[..., Any
         def on_arrays(node: Node, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
             _, dtype, backend = node.output_forms[0]
             shape, of_operand, lost = node.operand_forms
-            if backend.follow is None or g.__class__ is not backend.Array or dtype not in PRECISE:
+            if backend.follow is None or g.__class__ is not backend.Array or dtype not in _KNOWN:
                 return None
             arguments: list[Any] = [None] * len(places)
             if of_operand is not dtype or 0 in (shape or (0,)) or not fetch(node, places, arguments, backend, dtype):
@@ -47,3 +50,9 @@ def _kept(reduced: tuple[int, ...], shape: tuple[int, ...], lost: Sequence[int])
         return reduced
     gone = {d % len(shape) for d in lost or range(len(shape))}
     return tuple([1 if d in gone else n for d, n in enumerate(shape)])
+
+
+def sums_of(dtype: Any) -> Any:
+    """The type in which a formula is given sums of such numbers."""
+    known = dt.of_numpy(dtype)
+    return dt.WIDE.get(known, known).numpy

@@ -61,15 +61,16 @@ def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
 
 def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     prepared = Along.prepare(op, values, backend)
-    if op.dtype_at is not None and values[op.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
-        raise not_implemented_for(f"{op.signature.name}_out_cpu", dt.bool_)
+    asked = None if op.dtype_at is None else values[op.dtype_at]
+    if (asked is dt.bool_ or asked in dt.UNSIGNED) and values[0].dim() and values[0].numel():
+        raise not_implemented_for(f"{op.signature.name}_out_cpu", asked)
     return prepared
 
 
 _RUNNING: dict[str, Any] = {"integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True}
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
+    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
     lambda g, dim: g if g.numel() <= 1 or g.shape[dim] == 1 else from_the_end(g, Tensor.cumsum, dim),
     linear=True,
     real_parts=True,
@@ -127,7 +128,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 cumprod = Along(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)),
+    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
     _cumprod_vjp,
     **_RUNNING,
 )

@@ -23,7 +23,7 @@ from ...kernels.summing import add_reduce
 from ..formulas import tensors
 from ..pointwise.selection import where
 from ..vocabulary import requirement
-from .in_one_kernel import in_one_kernel
+from .in_one_kernel import in_one_kernel, sums_of
 from .summing import carried
 
 # ---- variance
@@ -45,7 +45,8 @@ def _freedom(count: int, correction: float | None) -> float:
 def _moments(name: str, root: bool, with_mean: bool) -> Any:
     """A kernel for the variance or its root by two passes: the mean, then the squares of what is left.
 
-    All are counted from one element, whose size then takes no digits from the rest, and in double precision.
+    They are computed in double precision. Numbers that have it are counted from one element, whose size then takes no
+    digits from the rest.
     """
 
     def kernel(backend: Backend, array: Array, axis: Any, keepdim: bool, correction: float | None) -> Any:
@@ -56,14 +57,14 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
             )
-        start = _first(xp, array, all_dims(array, axis))
-        rest = xp.asarray(xp.subtract(array, start, dtype=carried(xp, array)))
+        wide = carried(xp, array)
+        start = _first(xp, array, all_dims(array, axis)) if wide == array.dtype else array.dtype.type(0)
+        rest = xp.asarray(xp.subtract(array, start, dtype=wide))
         mean = add_reduce(xp, rest, axis, True) / count
         rest -= mean
         squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
         result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom if count else math.nan, squares.dtype)
-        if root:
-            result = xp.sqrt(result)
+        result = (xp.sqrt(result) if root else result).astype(array.real.dtype)
         if with_mean:
             mean = (start + mean).astype(array.dtype)
             if array.size and backend.values and not xp.isfinite(mean).all().item():
@@ -127,7 +128,8 @@ def _var_gradient(
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         return None
-    given = g, self, backend.sum(self, axes, True), float(count), 2 / freedom, *result
+    total = self.sum(axes, sums_of(self.dtype), keepdims=True)
+    given = g, self, total, float(count), 2 / freedom, *result
     return follow(_spread_of_root if result else _spread, backend.xp, *given)
 
 

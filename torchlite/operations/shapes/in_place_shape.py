@@ -56,7 +56,7 @@ class InPlaceView(Op):
             edge = resolve(target)
         viewed = self.viewed
         backend = target.backend.real
-        shown = target.alias()
+        shown = target._alias()
         try:
             if seer is not None or backend.handed:
                 shown.array = self.shown_by(functools.partial(seer or backend.run, self), target, values)
@@ -70,7 +70,7 @@ class InPlaceView(Op):
             said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
             raise type(error)(said) from None
         if edge is not None:
-            before = target.alias()
+            before = target._alias()
             before.edge = edge
             self.record((before, *arguments), (shown,))
         tangents = [(level, tangent) for level, tangent in tangents_of(target)]

@@ -169,7 +169,7 @@ publish_python(
 
 def _detach(op: Op, *values: Any) -> Tensor:
     t: Tensor = values[0]
-    return t.alias() if t.backend.lazy else op.run_bound(t)
+    return t._alias() if t.backend.lazy else op.run_bound(t)
 
 
 def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
@@ -180,7 +180,7 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
         if len(args) == 1 and not named and local.state.mode.plain:
             t = args[0]
             if t.__class__ is Tensor or (t.__class__ in PLAIN and not t.backend.handed):
-                return t.alias()
+                return t._alias()
         return general(*args, **named)
 
     made = quick(call, "detach")

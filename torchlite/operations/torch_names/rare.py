@@ -81,8 +81,8 @@ _NOT_OF_EIGHT_BITS = {
 _NOT_UNSIGNED = """
     _linear _linear.bias _trilinear addbmm addmm addmv addr amax amin aminmax argmax argmin argwhere baddbmm
     bincount bmm count_nonzero cummax cummin dot flip gather hash_tensor index_add index_copy index_fill.int_Scalar
-    index_fill.int_Tensor isin linalg_cross masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select max
-    max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero nonzero_static put
+    index_fill.int_Tensor index_put isin linalg_cross masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select
+    max max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero nonzero_static put
     reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d rot90
     scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two take trace tril
     triu vdot
@@ -115,6 +115,7 @@ idle["linalg_matrix_exp"] = lambda self: not self.numel()
 idle.update(dict.fromkeys(("_linear", "bmm", "mm", "mv"), lambda a, b: not a.numel() or not b.numel()))
 idle["_linear.bias"] = lambda a, b, _: not a.numel() or not b.numel()
 idle.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), lambda _, a, b, *more: not a.numel() or not b.numel()))
+idle["index_put"] = lambda self, indices, values, *_: values.dtype is not self.dtype  # which is refused otherwise
 idle["isin"] = lambda elements, test_elements, *_: not isinstance(test_elements, TensorBase)
 idle["rot90"] = lambda self, k, dims: idle["flip"](self, ((), dims[1:], dims, dims[:1])[k % 4])
 idle["count_nonzero"] = lambda self, dim: dim is not None  # which is counted by the overload of several

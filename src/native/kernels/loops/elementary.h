@@ -30,17 +30,21 @@
 
 INLINE float power_of_two(int32_t n) { return with_bits((uint32_t)(n + 127) << 23); }  // for n from -127, which gives 0, to 127
 
-// x 2^n, in two factors, since 2^n alone may be too large, or too small, to be a normal number.
-INLINE float times_power(float x, int32_t n) { return x * power_of_two(n >> 1) * power_of_two(n - (n >> 1)); }
-
-// What x is beyond n log(2), for the nearest whole n.
-INLINE float reduced(float x, int32_t *n, float *lost)
+// What x is beyond n log(2), for the nearest whole n; n with the bias of two powers is what `bits` end with.
+INLINE float reduced(float x, float *lost, uint32_t *bits)
 {
-    const float shifted = x * 1.44269504f + ROUNDING, whole = shifted - ROUNDING;
-    const float most = x - whole * 0.693359375f, rest = whole * 2.12194440e-4f, r = most + rest;
-    *n = bits_of(shifted) - bits_of(ROUNDING);
-    *lost = (most - r) + rest;
+    const float bias = ROUNDING + 254.0f, held = bounded(x, -104.0f, 89.0f), shifted = held * 1.44269504f + bias;
+    const float whole = shifted - bias, most = held - whole * 0.693359375f, r = FUSED(whole, 2.12194440e-4f, most);
+    *lost = FUSED(whole, 2.12194440e-4f, most - r);
+    *bits = bits_of(shifted);
     return r;
+}
+
+// x 2^n, in two factors, since 2^n alone may be too large, or too small, to be a normal number.
+INLINE float times_power(float x, uint32_t bits)
+{
+    const uint32_t half = bits >> 1;
+    return x * with_bits(half << 23) * with_bits((bits - half) << 23);
 }
 
 // (e^r - 1 - r) / r^2 for |r| up to log(2) / 2, to the last place of single precision.
@@ -49,10 +53,19 @@ INLINE float reduced(float x, int32_t *n, float *lost)
 
 INLINE float exp_of(float x)
 {
-    int32_t n;
-    float lost, p, r = reduced(bounded(x, -104.0f, 89.0f), &n, &lost), sum = 1.0f + r;
+    uint32_t bits;
+    float lost, p, r = reduced(x, &lost, &bits), sum = 1.0f + r;
     EXP_SERIES(p, r)
-    return times_power(sum + (p * r * r + ((1.0f - sum) + r + lost)), n);
+    return times_power(sum + (p * r * r + (lost * sum + ((1.0f - sum) + r))), bits);
+}
+
+// The same, rounded nearly always to the nearest: what r^2 / 2 loses is kept, too.
+INLINE float nearest_exp_of(float x)
+{
+    uint32_t bits;
+    float lost, p, r = reduced(x, &lost, &bits), half = 0.5f * r, near = FUSED(half, r, r), sum = 1.0f + near;
+    POLYNOMIAL(p, r, 1.994349586e-4, 1.393512357e-3, 8.333208971e-3, 4.166646302e-2, 1.666666716e-1)
+    return times_power(sum + (p * r * (r * r) + ((1.0f - sum) + near + (lost * sum + FUSED(half, r, r - near)))), bits);
 }
 
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }

@@ -22,6 +22,8 @@ typedef ptrdiff_t N;
     X(add_rows, (const RowSums *s)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
+    /* where.c */ \
+    X(choose, (const uint8_t *mask, const void *x, const void *y, void *to, N n, N item)) \
     /* running.c */ \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
     X(cumprod, (const float *x, float *y, N first, N n, N last)) \
@@ -79,14 +81,14 @@ typedef ptrdiff_t N;
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n, N first, N after)) \
     X(extremes, (const float *x, int flip, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
-    /* channels.c: images (n, channels, size) */ \
-    X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \
+    /* channels.c: images (n, channels, size), of which some channels */ \
+    X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size, N first, N after)) \
     X(channel_affine, (const float *x, float *y, const float *mean, const float *factor, const float *shift, N n, \
-                       N channels, N size)) \
+                       N channels, N size, N first, N after)) \
     X(channel_sums, (const float *g, const float *x, const float *mean, double *total, double *along, N n, N channels, \
-                     N size)) \
+                     N size, N first, N after)) \
     X(channel_slope, (const float *g, const float *x, float *to, const float *mean, const float *factor, \
-                      const float *a, const float *b, N n, N channels, N size)) \
+                      const float *a, const float *b, N n, N channels, N size, N first, N after)) \
     /* multiply.c */ \
     X(multiply, (const Product *p, N from, N to)) \
     /* losses.c */ \

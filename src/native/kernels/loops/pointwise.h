@@ -40,7 +40,7 @@
     X(log_sigmoid_slope, "log_sigmoid_backward", "gx", g * log_sigmoid_slope_of(x)) \
     X(erf, "erf", "x", erf_of(x)) \
     W(wide_erf, "erf", "x", wide_erf_of(x)) \
-    X(exp, "exp", "x", exp_of(x)) \
+    X(exp, "exp", "x", nearest_exp_of(x)) \
     X(tanh, "tanh", "x", tanh_of(x)) \
     X(expm1, "expm1", "x", expm1_of(x)) \
     X(log, "log", "x", log_of(x)) \
@@ -48,6 +48,7 @@
     X(logaddexp, "logaddexp", "gx", log_of_sum(g, x)) \
     X(nextafter, "nextafter", "gx", next_to(g, x)) \
     X(hypot, "hypot", "gx", hypotenuse_of(g, x)) \
+    X(lerp, "lerp.Scalar", "gxp", fabsf(p) < 0.5f ? g + p * (x - g) : x + (p - 1) * (x - g)) \
     X(sin, "sin", "a", sine_of(x, 0)) \
     X(cos, "cos", "a", sine_of(x, 0.5))
 // clang-format on

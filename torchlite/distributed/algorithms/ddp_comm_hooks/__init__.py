@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, member
 from functools import partial
 from typing import Any
 
@@ -22,13 +22,13 @@ def _power_sgd(model: Any, state: Any, hook: Any, rank: int) -> None:
 class DDPCommHookType(Enum):
     """The hooks that can be registered by name."""
 
-    ALLREDUCE = partial(_plain, hook=default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(_plain, hook=default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(_plain, hook=default_hooks.bf16_compress_hook)
-    POWER_SGD = partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=1)
-    POWER_SGD_RANK2 = partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=2)
-    BATCHED_POWER_SGD = partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=1)
-    BATCHED_POWER_SGD_RANK2 = partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=2)
+    ALLREDUCE = member(partial(_plain, hook=default_hooks.allreduce_hook))
+    FP16_COMPRESS = member(partial(_plain, hook=default_hooks.fp16_compress_hook))
+    BF16_COMPRESS = member(partial(_plain, hook=default_hooks.bf16_compress_hook))
+    POWER_SGD = member(partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=1))
+    POWER_SGD_RANK2 = member(partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=2))
+    BATCHED_POWER_SGD = member(partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=1))
+    BATCHED_POWER_SGD_RANK2 = member(partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=2))
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:

@@ -1,0 +1,33 @@
+"""What PyTorch's compiler raises, for programs that catch it: here nothing is compiled, and nothing raises it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TorchDynamoException(RuntimeError):
+    """What the compiler raises of its own."""
+
+    def __init__(self, *args: Any, **_: Any) -> None:
+        super().__init__(*args)
+
+
+TorchDynamoException.__module__ = "torch._dynamo.exc"
+
+
+def _kind(name: str, base: type[Exception] = TorchDynamoException) -> type[Exception]:
+    return type(name, (base,), {"__module__": "torch._dynamo.exc"})
+
+
+InternalTorchDynamoError = _kind("InternalTorchDynamoError")
+InvalidBackend = _kind("InvalidBackend")
+RecompileError = _kind("RecompileError")
+FailOnRecompileLimitHit = _kind("FailOnRecompileLimitHit", Exception)
+RestartAnalysis = _kind("RestartAnalysis")
+ShortenTraceback = _kind("ShortenTraceback")
+BackendCompilerFailed = _kind("BackendCompilerFailed", ShortenTraceback)
+SkipFrame = _kind("SkipFrame")
+TorchRuntimeError = _kind("TorchRuntimeError")
+UncapturedHigherOrderOpError = _kind("UncapturedHigherOrderOpError")
+Unsupported = _kind("Unsupported")
+UserError = _kind("UserError")
