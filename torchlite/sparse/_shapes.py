@@ -183,7 +183,7 @@ def select(t: Tensor, dim: int, index: int) -> Tensor:
     if array.sparse_dim == 1:
         return values.sum(0, dtype=t.dtype)
     rest = tensors.cat([indices[:dim], indices[dim + 1 :]])
-    return coo(rest, values, shape, array.coalesced or rest.shape[1] < 2)
+    return coo(rest, values, shape)
 
 
 @CompressedBackend.rule("select.int")
@@ -199,7 +199,9 @@ def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
             raise RuntimeError(
                 "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
             )
-        return select(t.to_sparse(), dim, index)
+        made = select(t.to_sparse(), dim, index)
+        made.array.coalesced = True
+        return made
     return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)
 
 
