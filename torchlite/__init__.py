@@ -92,7 +92,7 @@ _NAMES_LATER = {
         _batch_norm_impl_index _compute_linear_combination _conj_copy _conj_physical _convert_indices_from_coo_to_csr
         _convert_indices_from_csr_to_coo _convolution_mode _cummax_helper _cummin_helper _debug_has_internal_overlap
         _dim_arange _efficientzerotensor _fused_rms_norm _grouped_mm _has_compatible_shallow_copy_type _index_put_impl_
-        _int_mm _linalg_det _linalg_slogdet _logcumsumexp _masked_softmax _native_batch_norm_legit_no_training
+        _int_mm _logcumsumexp _masked_softmax _native_batch_norm_legit_no_training
         _neg_view_copy _reshape_from_tensor _saturate_weight_to_fp16 _scaled_dot_product_attention_math
         _shape_as_tensor _stack _test_serialization_subcmul _to_cpu _transform_bias_rescale_qkv _unique _unsafe_index
         _unsafe_index_put _weight_int8pack_mm

@@ -10,6 +10,7 @@ from ..core.declare import Signature
 from ..core.machine import Tensor, as_class
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
 from ..core.values import DeviceLike, Shown, dt, type_name
+from ..core.values.layout import preserve_format
 from ..core.values.pickling import bear_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
@@ -49,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+            memo[id(self)] = type(self)(self.data.clone(memory_format=preserve_format), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self) -> str:

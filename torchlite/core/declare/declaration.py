@@ -214,7 +214,8 @@ class Declaration(metaclass=_Declared):
         for _, rule in self.rules:
             used.update(dict.fromkeys(rule.names))
         self.saved_names: tuple[str, ...] = (
-            *sorted([n for n in used if n in tensors and n not in self.by_value]), *[n for n in outputs if n in used]
+            *sorted([n for n in used if n in tensors and n not in self.by_value]),
+            *sorted([n for n in outputs if n in used]),
         )  # fmt: skip
         self.output_names = outputs
         plain = [n for n in used if n not in self.saved_names and n not in _SPECIAL]

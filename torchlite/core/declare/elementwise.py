@@ -16,7 +16,7 @@ from ..machine.saved import Hooked
 from ..machine.tensor import Tensor
 from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
-from ..state import State, local
+from ..state import State, is_watched, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides
 from .op import Op
 from .op_node import OpNode
@@ -55,12 +55,13 @@ def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype, real_parts: bool =
 def conj(value: Any) -> Any:
     """The conjugate of a tensor or number, for use in derivatives. What is real comes back as it is, an array too.
 
-    It is lazy only in a graph, where PyTorch's is: on its way through a formula, it is read at once.
+    It is lazy only in a graph, where PyTorch's is, or if somebody watches: on its way through a formula, it is read
+    at once.
     """
     if isinstance(value, Tensor):
         if value.dtype.category != dt.COMPLEX:
             return value
-        return value.conj() if local.state.mode.grad else value.conj_physical()
+        return value.conj() if local.state.mode.grad or is_watched() else value.conj_physical()
     return value.conjugate() if value.__class__ is complex else value
 
 

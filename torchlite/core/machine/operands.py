@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..state import local
+from ..state import is_watched, local
 from ..values import CPU, Backend, dt, errors, get_backend, strided
 from .overrides import PLAIN
+from .registry import registry
 from .tensor import wrap, wrap_shown
 from .tensor_base import TensorBase
 from .view import requires_grad, resolve
@@ -41,7 +42,11 @@ def computed(value: Any) -> Any:
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([computed(v) for v in value])
     if isinstance(value, TensorBase) and value.backend.lazy:
+        if is_watched():  # a mode sees that the values are copied
+            value = local.state.mode.seer(registry["clone"], (value, None))  # type: ignore[misc]
         backend = value.backend
+        if not backend.lazy:
+            return value
         array = backend.computed(value.array)
         return (wrap if array.base is None else wrap_shown)(array, value.dtype, backend.home)
     return value

@@ -371,7 +371,7 @@ class Tensor(TensorBase):
     def data(self) -> Tensor:
         """The same memory as a tensor without history; writes to it go unnoticed. `detach()` is safer."""
         refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
-        if self.backend.handed:
+        if self.backend.handed or _mode.is_watched():
             return self.detach()
         t = wrap(self.array, self.dtype, self.backend.real)
         t.counter = UNVERSIONED if self.is_inference() else None

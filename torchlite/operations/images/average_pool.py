@@ -48,7 +48,7 @@ def _avg_pool(
 ) -> Any:  # fmt: skip
     xp = backend.xp
     size = self.shape[self.ndim - len(kernel_size) :]
-    geometry = geometry_of((kernel_size, stride, padding, (1,) * len(size), ceil_mode), size)
+    geometry = geometry_of((kernel_size, stride or kernel_size, padding, (1,) * len(size), ceil_mode), size)
     x = widened(self)
     total = over_windows(xp, xp.add, 0, x, geometry)
     made = _divided(xp, total, _counts(backend, size, geometry, include_pad, divisor, x.dtype))
@@ -66,7 +66,7 @@ def _avg_pool_backward(
 ) -> Any:  # fmt: skip
     xp = backend.xp
     size = self.shape[self.ndim - len(kernel_size) :]
-    geometry = geometry_of((kernel_size, stride, padding, (1,) * len(size), ceil_mode), size)
+    geometry = geometry_of((kernel_size, stride or kernel_size, padding, (1,) * len(size), ceil_mode), size)
     wide = widened(g)
     share = _divided(xp, wide.copy(), _counts(backend, size, geometry, include_pad, divisor, wide.dtype))
     made = xp.zeros(self.shape, wide.dtype)
@@ -76,9 +76,9 @@ def _avg_pool_backward(
 
 
 def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
-    """The arguments in full."""
-    kernel_size, stride, padding, ceil_mode, include_pad, divisor = values
-    window, stride, padding, ones = options(name, dims, kernel_size, stride, padding)
+    """The arguments in full, but for a stride that is not given."""
+    kernel_size, given, padding, ceil_mode, include_pad, divisor = values
+    window, stride, padding, ones = options(name, dims, kernel_size, given, padding)
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
     shape = self.array.shape
@@ -100,7 +100,7 @@ def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
     check_count(shape[len(shape) - dims - 1 :], count)
     label, halves = (name, dt.HALVES) if dims == 2 else (f"{name}_out_frame", frozenset())
     check_dtype(label, self, {dt.float32, dt.float64, dt.int64, *halves})
-    return window, stride, padding, ceil_mode, include_pad, divisor
+    return window, stride if given else (), padding, ceil_mode, include_pad, divisor
 
 
 def _declare(dims: int) -> Any:

@@ -223,7 +223,7 @@ def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     told = local.state.mode.seer
     if told is not None and is_watched():
         told.together("_linalg_check_errors", "default", _CHECKING, (info, api_name, is_matrix))
-    else:
+    elif not info.is_meta:
         check_info(info.array, api_name)
 
 

@@ -147,17 +147,18 @@ def _cholesky_inverse(xp: Namespace, factor: Any, upper: bool) -> Any:
     return _cholesky_solve(xp, one, factor, upper)
 
 
-def _of_factor(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
-    """The gradient of a factor from that of the product of a factor and its adjoint."""
-    both = g + H(g)
+def _beside(factor: Tensor, both: Tensor, upper: bool) -> Tensor:
     return factor.matmul(both) if upper else both.matmul(factor)
 
 
 def _cholesky_solve_vjp(
-    g: Tensor, input2: Tensor, result: Tensor, upper: bool, needs: Sequence[bool]
+    g: Tensor, self: Tensor, input2: Tensor, result: Tensor, upper: bool, needs: Sequence[bool]
 ) -> tuple[Tensor, Tensor | None]:
     g_b = _cholesky_solve_op.apply(g, input2, upper)
-    return g_b, -_of_factor(g_b.matmul(H(result)), input2, upper) if needs[1] else None
+    if not needs[1]:
+        return g_b, None
+    half = g_b.matmul(H(result))
+    return g_b, -_beside(input2, half + H(half), upper)
 
 
 _cholesky_solve_op: ByColumns = ByColumns(
@@ -171,7 +172,9 @@ _cholesky_solve_op: ByColumns = ByColumns(
 _cholesky_inverse_op = ByColumns(
     "_cholesky_inverse(Tensor self, bool upper)",
     _cholesky_inverse,
-    {"self": lambda g, self, result, upper: _of_factor(-result.matmul(g).matmul(result), self, upper)},
+    {"self": lambda g, self, result, upper: -_beside(
+        self, result.matmul(g + H(g)).matmul(result), upper
+    )},
     node="CholeskyInverseBackward0",
     batch=LEADING,
     seen_as=lambda self, upper: ("cholesky_inverse", (self, upper) if upper else (self,), {}),

@@ -27,6 +27,7 @@ from ...core.machine.operands import converted, fitting_array, in_memory, scalar
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
 from ...core.machine.plan import planned
 from ...core.machine.put import put
+from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import named, quick
@@ -378,7 +379,7 @@ copy_ = Op(
     "copy(Tensor self, Operand other, bool non_blocking=False)",
     None,
     {
-        "self": zero_gradient,
+        "self": lambda g: functions["zeros_like"](g, memory_format=contiguous_format),
         "other": lambda g, other_shape, other_dtype, other_device: (
             fit_gradient(g.to(other_device), other_shape, other_dtype)
         ),

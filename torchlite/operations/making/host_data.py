@@ -195,7 +195,9 @@ def from_numpy(ndarray: Any) -> Tensor:
     d = _own_dtype(ndarray)
     if not ndarray.flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
-    return wrap(borrowed(ndarray), d, get_backend(CPU))
+    made = wrap(borrowed(ndarray), d, get_backend(CPU))
+    told = local.state.mode.seer
+    return made if told is None else told.lifted(made)
 
 
 def _own_dtype(ndarray: np.ndarray) -> dt.dtype:

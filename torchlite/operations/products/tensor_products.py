@@ -94,7 +94,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     keep_b = [d for d in range(b.dim()) if d not in second]
     inner_size = math.prod(a.array.shape[d] for d in first)
     shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
-    left, last = a.permute([*keep_a, *first]), (*second, *keep_b)
+    left, last = a.permute([*keep_a, *over_a]), (*over_b, *keep_b)
     if math.prod(shape_a) == 1 == math.prod(shape_b):
         right = b.permute(last)
         if left.is_contiguous() and right.is_contiguous():

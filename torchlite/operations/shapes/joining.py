@@ -239,7 +239,7 @@ def _block_diag_backward(
         part = None
         if needed:
             part = slice_.apply(slice_.apply(g, 0, row, row + rows, 1), 1, column, column + columns, 1)
-            part = fit_gradient(reshape(part, tuple(shape)), tuple(shape), d)
+            part = fit_gradient(part if len(shape) == 2 else reshape(part, tuple(shape)), tuple(shape), d)
         grads.append(part)
         row += rows
         column += columns

@@ -9,9 +9,8 @@ from ...core.declare import Composite, publish, publish_python, published
 from ...core.machine import Tensor, wrap
 from ...core.machine.registry import functions as F
 from ...core.machine.registry import registry
-from ...core.values import dt, is_dense, return_type, warn, warn_once
+from ...core.values import dt, is_dense, warn, warn_once
 from ...kernels import sparse as kernels
-from ..linalg import linalg
 from ..places.advanced_indexing import index
 from ..products.attention_shown import weighed
 
@@ -172,22 +171,6 @@ def _scaled_dot_product_attention_math(
         return weights.masked_fill(~dropout_mask, 0) @ (value / (1 - dropout_p)), weights
     return F["dropout"](weights, dropout_p, True) @ value, weights
 
-
-def _lu(name: str, *fields: str) -> None:
-    """What a determinant is made of, with the factors of the matrix."""
-    made = return_type(f"_linalg_{name}", (*fields, "LU", "pivots"))
-
-    def computed(A: Tensor) -> Any:
-        turned = A.is_contiguous() and not A.is_complex()
-        factors, pivots, _ = linalg["lu_factor_ex"](A.mT if turned else A)
-        found = linalg[name](A)
-        return made((*(found if len(fields) > 1 else (found,)), factors, pivots))
-
-    _inner(f"_linalg_{name}(Tensor A)", computed)
-
-
-_lu("det", "result")
-_lu("slogdet", "sign", "logabsdet")
 
 # ---- layers
 
