@@ -23,7 +23,8 @@ def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
     """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
     if not A.array.size:
         return A.new_zeros(A.shape)
-    return _of_factors(A, *factored.apply(A, True, None)[:2], weight, finite)
+    LU, pivots, _ = factored.apply(A, True, None)
+    return _of_factors(A, LU, pivots, weight, finite)
 
 
 def _of_factors(A: Tensor, LU: Tensor, pivots: Tensor, weight: Tensor, finite: bool, turned: bool = False) -> Tensor:
@@ -76,7 +77,7 @@ det = Exact(
     batch=LEADING,
     made_of=lambda A: lambda: _factored_det.apply(A)[0],
 )
-_factored_det = Exact(
+_factored_det: Exact = Exact(
     "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
     lambda xp, a: (xp.linalg.det(a), *_factors(xp, a)),
     {"A": lambda g, A, result, LU, pivots: _of_factors(A, LU, pivots, g * conj(result), True, _turns(A))},
@@ -106,7 +107,7 @@ slogdet = Exact(
     check=square("linalg.slogdet"), batch=LEADING,
     made_of=lambda A: lambda: _factored_slogdet.apply(A)[:2],
 )  # fmt: skip
-_factored_slogdet = Exact(
+_factored_slogdet: Exact = Exact(
     "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
     lambda xp, a: (*xp.linalg.slogdet(a), *_factors(xp, a)),
     {"A": lambda grads, A, sign, LU, pivots: _of_factors(
