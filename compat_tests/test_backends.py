@@ -249,6 +249,11 @@ def test_strict_computes_as_cupy_does_where_numpy_does_not() -> None:
     assert (whole**-1).get().tolist() == [1, 0, -1, 0] == xp.reciprocal(whole).get().tolist()
     with pytest.raises(OverflowError):
         on([1], torch.uint8) + 300
+    for count in (-1, 64):
+        with pytest.raises(ValueError, match="knows no shifts"):
+            whole << count
+    infinite = on([complex(float("inf"), 0)], torch.complex64)
+    assert np.isnan((infinite**1).get()).all()
     assert (half + 1.5).dtype == xp.where(half > 0, half, 0).dtype == xp.round(half).dtype == np.float32
     assert half.var().dtype == np.float64
     with pytest.raises(TypeError, match="does not take complex numbers"):

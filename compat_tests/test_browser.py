@@ -10,13 +10,13 @@ from .test_docs import blocks
 
 ROOT = Path(__file__).parent.parent
 
-# What Pyodide lacks, or has in name only; what is compiled against other systems is not there either.
+# What Pyodide lacks (or may lack, as what is compiled against other systems), or has in name only.
 BLOCKED = """
 import sys
 
 for name in (
-    "_multiprocessing", "_posixshmem", "_posixsubprocess", "_ssl", "_curses", "fcntl",
-    "resource", "termios",
+    "_multiprocessing", "_posixshmem", "_posixsubprocess", "_ssl", "_curses", "fcntl", "grp", "pwd", "readline",
+    "resource", "termios", "tkinter",
 ):
     sys.modules[name] = None
 
@@ -25,7 +25,12 @@ import _thread, ctypes, mmap, os, socket
 def refuse(*args, **kwargs):
     raise OSError("there is none in a browser")
 
-_thread.start_new_thread = os.fork = refuse
+def start(*args, **kwargs):
+    raise RuntimeError("can't start new thread")
+
+for name in ("memfd_create", "posix_fallocate", "sched_getaffinity", "sched_setaffinity"):
+    delattr(os, name)
+_thread.start_new_thread, os.fork = start, refuse
 ctypes.CDLL.__init__ = socket.socket.connect = socket.socket.bind = refuse
 mmap.mmap = type("mmap", (), {"__init__": refuse})
 """

@@ -15,9 +15,11 @@ import pytest
 
 import torchlite
 from compat_tests.conftest import SEED
+from compat_tests.faults.inject import Injector
 from compat_tests.side_by_side import same_story
 from torchlite.core.native import native
 from torchlite.core.state.mode import local
+from torchlite.func.transform import Level
 
 
 @pytest.mark.parametrize("module", ["faults --count 400 --interrupts 100 --seed", "soak --steps 60 --seed"])
@@ -74,6 +76,18 @@ def test_an_exception_as_a_context_is_entered_or_left(name: str, function: str) 
     assert local.state.mode.plain
     assert torchlite.is_grad_enabled()
     assert torchlite.get_default_device() == torchlite.device("cpu")
+
+
+def test_tensors_are_given_back_wherever_that_is_broken_off() -> None:
+    injector, code = Injector("given back"), Level._put.__code__
+    lines = {line for _, _, line in code.co_lines()}
+    left = [
+        injector.at("func_adopts", True, place, visit, KeyboardInterrupt)
+        for place, visits in injector.places("func_adopts", True).items()
+        if place[0] == code.co_filename and place[1] in lines
+        for visit in range(1, min(visits, 4) + 1)
+    ]
+    assert left and not [found for found in left if found is not None]
 
 
 def test_contexts_in_any_order() -> None:

@@ -88,3 +88,58 @@ def test_volumes_spread_back_lie_as_pytorchs_kernels_leave_them(images, filters,
                 tell(torch.nn.functional.conv_transpose3d(one, other, groups=groups, stride=stride).stride())
 
     program()
+
+
+# Of two operands, which lie by rows, or by columns.
+GRADIENTS = """
+x @ y.t()
+x.mm(y.t())
+x[:1].mm(y.t())
+F.linear(x, y)
+F.linear(x, y, y[:, 0])
+F.linear(x[0], y)
+F.linear(x.expand(2, 3, 4), y)
+"""
+OF_ONE = """
+F.leaky_relu(x)
+F.prelu(x, torch.tensor(0.5))
+F.elu(x)
+F.multi_margin_loss(x, i, reduction="none")
+F.multilabel_margin_loss(x, j, reduction="none")
+x.masked_select(x > 2)
+x.masked_select(x[0] > 2)
+x.mm(x.t())
+"""
+
+
+@pytest.mark.parametrize("call", GRADIENTS.strip().splitlines())
+def test_gradients_lie_as_operands_do(call):
+    @same_story
+    def program(torch, tell):
+        rows = torch.arange(12.0).reshape(3, 4), torch.arange(20.0).reshape(5, 4)
+        columns = [t.t().contiguous().t() for t in rows]
+        for given in (rows, columns, (rows[0], columns[1]), (columns[0], rows[1])):
+            x, y = [t.clone().requires_grad_() for t in given]
+            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional})
+            for create_graph in (False, True):
+                found = torch.autograd.grad(made, (x, y), torch.ones_like(made), True, create_graph)
+                tell([(t.stride(), t.detach()) for t in found])
+
+    program()
+
+
+@pytest.mark.parametrize("call", OF_ONE.strip().splitlines())
+def test_gradients_lie_as_pytorchs_kernels_leave_them(call):
+    @same_story
+    def program(torch, tell):
+        rows = torch.arange(12.0).reshape(3, 4) - 5
+        places = {"i": torch.tensor([1, 0, 3]), "j": torch.tensor([[1, 0, -1, 2]] * 3)}
+        for given in (rows, rows.t().contiguous().t(), rows[:1], rows.expand(2, 3, 4)[0]):
+            x = given.clone().requires_grad_()
+            part = {name: at[: len(x)] for name, at in places.items()}
+            made = eval(call, {"x": x, "F": torch.nn.functional, "torch": torch, **part})
+            upstream = torch.ones_like(made), torch.ones_like(made, memory_format=torch.contiguous_format)
+            for g in (*upstream, upstream[0][:1].expand_as(made)):
+                tell(torch.autograd.grad(made, x, g, True)[0].stride())
+
+    program()

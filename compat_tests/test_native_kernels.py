@@ -485,6 +485,20 @@ def test_topk(isa, shape, largest):
     pair.agree((numbers((2, 70)), 1, 0, largest, True), taken=False)
 
 
+@pytest.mark.parametrize("shape", [(n,) for n in SIZES if n] + [(5, 3), (2, 3, 40), (3, 1000)])
+@pytest.mark.parametrize("descending", (False, True))
+def test_sorts(shape, descending):
+    for x in (numbers(shape), np.round(numbers(shape)), special(shape), -np.abs(special(shape))):
+        for laid, taken in layouts(x):
+            for axis in {-1, len(shape) - 1}:
+                for name in ("sort", "argsort"):
+                    Pair(name).agree((laid, axis, descending), 0, 0, taken)
+                    Pair(f"{name}.stable").agree((laid, axis, True, descending), 0, 0, taken)
+    if len(shape) > 1:
+        Pair("sort").agree((x, 0, descending), 0, 0, taken=False)
+    Pair("sort").agree((x.astype(np.float64), -1, descending), 0, 0, taken=False)
+
+
 # ---- batch normalization
 
 
@@ -779,6 +793,14 @@ def test_halves(isa, half):
             pair.agree((laid, half, None), 0, 0, taken)
     for array, dtype in ((np.ones(3), half), (np.ones(3, half), np.dtype(np.float64)), (np.ones(3, half), half)):
         pair.agree((array, dtype, None), taken=False)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_singles_and_doubles(isa, n):
+    for x in (numbers(n), special(n)):
+        for given, dtype in ((x, np.float64), (x.astype(np.float64) / 3e-4, np.float32)):
+            for laid, taken in layouts(given):
+                Pair("cast").agree((laid, np.dtype(dtype)), 0, 0, taken)
 
 
 @pytest.mark.parametrize("half", (torchlite.float16.numpy, torchlite.bfloat16.numpy), ids=str)
@@ -1293,7 +1315,9 @@ def good_calls():
     for name, rest in UNARY.items():
         yield name.removesuffix(".tanh"), (x, *rest)
     for name, rest in SLOPES.items():
-        yield name.removesuffix(".tanh"), (x, y, *rest)
+        yield name.removesuffix(".tanh").removesuffix(".far"), (x, y, *rest)
+    yield "index_select", (x, 0, np.array([3, 0, 3]))
+    yield "index.Tensor", (x, [np.array([3, 0, 3])])
     yield "where", (x > 0, x, y)
     yield "masked_fill.Scalar", (x, y > 0, np.array(2, np.float32))
     yield "masked_fill.Tensor", (x, y > 0, np.array(2, np.float32))
@@ -1417,6 +1441,9 @@ def good_calls():
         yield name, (x, None, False, 1)
         yield name, (x, (1,), True, None)
     yield "cumsum", (x, 1)
+    for name in ("sort", "argsort"):
+        yield name, (x, 1, False)
+        yield f"{name}.stable", (x, 1, True, False)
     for name in ("cummax", "cummin"):
         yield name, (x, 1)
     yield "prod", (x, None, False)

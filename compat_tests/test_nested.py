@@ -38,7 +38,8 @@ N.nested_tensor_from_jagged(v.detach(), off, jagged_dim=2); N.nested_tensor_from
 N.nested_tensor_from_jagged(v.detach(), off, min_seqlen=1, max_seqlen=4);
 N.nested_tensor_from_jagged(v.detach(), off).to_padded_tensor(0.);
 N.nested_tensor_from_jagged(v.detach(), off, max_seqlen=5).to_padded_tensor(0.); x.diff(); x.nbytes;
-F.mse_loss(x, x); F.pad(x, (1, 1));
+F.mse_loss(x, x); F.pad(x, (1, 1)); x.nelement(); x.squeeze(); x.view(torch.int32);
+x.view(3, -1); F.cross_entropy(x, x);
 N.narrow(g(3, 5, 2), 1, torch.tensor([0, 1, 2]), torch.tensor([2, 3, 1]), layout=torch.jagged);
 N.narrow(g(3, 5, 2), 1, 0, torch.tensor([2, 3, 1]), layout=torch.jagged);
 N.narrow(g(3, 5, 2), 1, torch.tensor([0, 1, 2]), 2, layout=torch.jagged);

@@ -221,7 +221,7 @@ def check_trace_format(trace: dict[str, Any]) -> None:
     }  # fmt: skip
     assert trace["displayTimeUnit"] in ("ms", "ns")
     around: dict[int, list[float]] = {}
-    flows: dict[str, list[Any]] = {"s": [], "f": []}
+    flows: dict[str, dict[int, Any]] = {"s": {}, "f": {}}
     for e in sorted(trace["traceEvents"], key=lambda e: (e.get("ts", -1), -e.get("dur", 0))):
         assert needed[e["ph"]] <= e.keys()
         for field in ("pid", "tid"):
@@ -234,8 +234,16 @@ def check_trace_format(trace: dict[str, Any]) -> None:
             assert not ends or e["ts"] + e["dur"] <= ends[-1] + 1e-3
             ends.append(e["ts"] + e["dur"])
         if e["ph"] in flows:
-            flows[e["ph"]].append(e["id"])
-    assert sorted(flows["s"]) == sorted(flows["f"])
+            assert e["id"] not in flows[e["ph"]] and around[e["tid"]][-1] >= e["ts"]  # it is tied to a slice
+            flows[e["ph"]][e["id"]] = e
+        assert all(isinstance(n, (int, float)) for n in e["args"].values()) if e["ph"] == "C" else True
+    assert flows["s"].keys() == flows["f"].keys()
+    assert all(e["ts"] <= flows["f"][key]["ts"] for key, e in flows["s"].items())
+    for counter in {e["name"] for e in trace["traceEvents"] if e["ph"] == "C"}:
+        times = [e["ts"] for e in trace["traceEvents"] if e["ph"] == "C" and e["name"] == counter]
+        assert times == sorted(times)
+    named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["ph"] == "M"}
+    assert {e["pid"] for e in trace["traceEvents"]} <= {pid for pid, _ in named}
 
 
 def slices(trace: dict[str, Any]) -> list[Any]:
@@ -257,6 +265,26 @@ def test_traces_keep_to_their_format(tmp_path) -> None:
     assert any("SumBackward0" in e["name"] for e in seen if e["ts"] in tied[1])
     modules = [e["name"] for e in seen if e["cat"] == "python_function"]
     assert modules == [f"nn.Module: {name}" for name in ("Sequential_0", "Linear_0", "Sequential_1", "Linear_1")]
+    changes = [(e["ts"], e["args"]["Total Allocated"]) for e in trace["traceEvents"] if e["name"] == "[memory]"]
+    assert changes == [(e["ts"], e["args"]["bytes"]) for e in trace["traceEvents"] if e["ph"] == "C"]
+
+
+@same_story
+def test_traces_are_made_of_the_same_kinds_of_events(torch, tell, tmp_path):
+    """Each kind that PyTorch writes of a program, with the fields that it gives them, by which viewers know them."""
+    module = import_module(f"{torch.__name__}.profiler")
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    told = dict(record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, with_modules=True)
+    with module.profile(**told) as p, module.record_function("part"):
+        net(torch.ones(4, 2)).sum().backward()
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    own = [e for e in trace["traceEvents"] if isinstance(e["pid"], int)]  # but for what the profiler says of itself
+    for kind in ("cpu_op", "python_function", "user_annotation", "fwdbwd", "cpu_instant_event"):
+        of_kind = [e for e in own if e.get("cat") == kind]
+        tell(kind, [(ph, sorted({*e} - {"args"})) for ph in "Xsfi" for e in [e for e in of_kind if e["ph"] == ph][:1]])
+    tell({e["name"] for e in own if e["ph"] == "M"} >= {"process_name", "thread_name"}, trace["schemaVersion"])
+    tell({e["tid"] for e in own if e["ph"] == "X"} <= {e["tid"] for e in own if e["name"] == "thread_name"})
 
 
 @same_story

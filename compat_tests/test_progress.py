@@ -35,9 +35,10 @@ def test_files_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SAVING = """
-import sys
+import signal, sys
 import torchlite as torch
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which the shell ignores in what runs behind it
 state = {f"layer {i}": torch.full((40, 1000), float(sys.argv[2])) for i in range(20)}
 while True:
     torch.save(state, sys.argv[1])

@@ -190,3 +190,16 @@ def test_older_types_say_what_took_their_place() -> None:
         return [str(w.message).partition(" (Triggered")[0] for w in caught]
 
     assert told(torchlite) == told(torch)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_has_one_value_at_most_is_coalesced_unless_told_otherwise(count: int) -> None:
+    def told(lib: Any) -> list[bool]:
+        places, values = lib.tensor([[0, 0], [1, 2]])[:, :count], lib.tensor([1.0, 2.0])[:count]
+        made = [lib.sparse_coo_tensor(places, values, (3, 4), is_coalesced=given) for given in (None, False, True)]
+        one, loose, _ = made
+        derived = [lib.cat([one]), one + one, one.unsqueeze(0), one.clone(), one.t(), loose.t()]
+        derived += [one.coalesce().select(0, 0), one.to_sparse_csr().select(1, 2), one.to_sparse_csc().select(0, 0)]
+        return [t.is_coalesced() for t in (*made, *derived)]
+
+    assert told(torchlite) == told(torch)

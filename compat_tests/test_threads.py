@@ -35,12 +35,12 @@ def results():
     images, points = rows.view(11, 1, 101, 1203), torch.rand(11, 301, 303, 2) * 2 - 1
     made += [F.interpolate(images, scale_factor=1.5, mode="bilinear"), F.grid_sample(images, points)]
     made += [F.max_pool2d(images, 3, 2, 1), rows.cumsum(1), rows.cumprod(0), F.embedding(torch.arange(999) % 100, rows)]
-    made += [torch.where(x < 0.5, x, y), rows.masked_fill(rows[0] < 0.5, 2)]
-    made += [rows.logsumexp(1), rows.double().softmax(1)]
+    made += [torch.where(x < 0.5, x, y), rows.masked_fill(rows[0] < 0.5, 2), rows.logsumexp(1)]
     places = (rows * 1000).long()
     made += [rows.gather(1, places), rows.scatter_add(1, places, rows), rows.scatter(1, places, rows)]
-    made += [y.gather(0, (x * 1000).long())]
+    made += [y.gather(0, (x * 1000).long()), rows.double().softmax(1), y.double(), y.double().div(3).float()]
     made += [torch.cat([rows, rows], 1), torch.stack([x, y]), F.pad(images, (2, 1, 0, 3)), rows.var(1)]
+    made += [*rows.sort(1), y.argsort()]
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
     optimizer.step()
@@ -58,8 +58,8 @@ def results_of_layers():
     torch.manual_seed(0)
     made = learned(lambda x, w, b: F.layer_norm(x, (501,), w, b), torch.rand(301, 501), *torch.rand(2, 501).unbind())
     for shape in ((13, 24, 40, 40), (3000, 91)):
-        few = torch.rand(2, shape[1])
-        made += learned(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), torch.rand(shape), *few)
+        w, b = torch.rand(2, shape[1])
+        made += learned(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), torch.rand(shape), w, b)
     made += learned(lambda x, w, b: F.group_norm(x, 4, w, b), torch.rand(13, 24, 40, 40), *torch.rand(2, 24))
     made += learned(F.conv2d, torch.rand(13, 3, 40, 40), torch.rand(8, 3, 3, 3), torch.rand(8))
     made += learned(F.conv_transpose2d, torch.rand(13, 8, 20, 20), torch.rand(8, 3, 3, 3), torch.rand(3), 2)

@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -82,6 +83,13 @@ def test_the_summary_of_a_model() -> None:
     ]  # fmt: skip
     assert "26 parameters, of which 14 are trained" in repr(told) and "26 parameters" in told._repr_html_()
     assert not net[0]._forward_hooks and not net[0]._forward_pre_hooks
+
+
+def test_tables_have_words_to_the_left_and_numbers_to_the_right() -> None:
+    shown = viz.summary(model(), torch.ones(5, 3))._repr_html_()
+    sides = {text: side for side, text in re.findall(r'text-align:(\w+)">([^<]*)<', shown)}
+    assert {sides[text] for text in ("layer", "class", "ReLU", "model")} == {"left"}
+    assert {sides[text] for text in ("output", "5×4", "parameters", "16", "time")} == {"right"}
 
 
 def test_a_profile_shows_as_a_table_and_is_a_trace(tmp_path: Path) -> None:

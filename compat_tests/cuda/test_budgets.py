@@ -133,6 +133,12 @@ def told(call):
     return tally
 
 
+def inputs_of(budget, dtype):
+    return [
+        t.detach().to(dtype).requires_grad_(t.requires_grad) if t.dtype.is_floating_point else t for t in budget.on()
+    ]
+
+
 @pytest.mark.parametrize("name", BUDGETS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_launches(name, dtype):
@@ -140,8 +146,7 @@ def test_launches(name, dtype):
     budget = BUDGETS[name]
     if dtype is not torch.float32:
         budget = budget._replace(**IN_HALVES.get(name, {}))
-    inputs = [t.detach().to(dtype).requires_grad_(t.requires_grad) if t.dtype.is_floating_point else t
-              for t in budget.on()]  # fmt: skip
+    inputs = inputs_of(budget, dtype)
     g = torch.ones_like(budget.call(*inputs))
 
     def train():

@@ -57,6 +57,17 @@ def buffers_of_ones_own(torch, dist, tell):
     trained(torch, dist, tell, broadcast_buffers=False)
 
 
+def forward_twice(torch, dist, tell):
+    """Buffers are brought in line between, which backward does not mind."""
+    rank = dist.get_rank()
+    made = torch.nn.Sequential(model(torch, rank), torch.nn.BatchNorm1d(1))
+    ddp = torch.nn.parallel.DistributedDataParallel(made)
+    outs = [ddp(data(torch, rank, step)[0]) for step in range(2)]
+    (outs[0] * outs[1]).sum().backward()
+    tell([param.grad for param in ddp.parameters()], list(ddp.buffers()))
+    tell(ddp.device_type, ddp.is_multi_device_module)
+
+
 def static(torch, dist, tell):
     trained(torch, dist, tell, static_graph=True)
 
@@ -184,8 +195,9 @@ def seen_buckets(torch, dist, tell):
 
 
 PARTS = [
-    training, many_buckets, views_of_buckets, buffers_of_ones_own, static, unused_looked_for_in_vain, without_syncing,
-    unused_parameters, static_with_unused, outputs_without_use, checkpointed, sparse_gradients, refusals, seen_buckets,
+    training, many_buckets, views_of_buckets, buffers_of_ones_own, forward_twice, static, unused_looked_for_in_vain,
+    without_syncing, unused_parameters, static_with_unused, outputs_without_use, checkpointed, sparse_gradients,
+    refusals, seen_buckets,
 ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Messages, objects, groups, gradients through collectives, and grids of processes, told as PyTorch's with gloo."""
 
 import importlib
+import warnings
 
 import pytest
 
@@ -10,7 +11,7 @@ from .ranks import mpiexec, run, same, start
 def story(call, *args, **kwargs):
     try:
         return call(*args, **kwargs)
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
         return f"{type(error).__name__}: {error}"
 
 
@@ -43,6 +44,7 @@ def messages(torch, tell):
     ops = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
     tell([work.wait() for work in dist.batch_isend_irecv(ops)], y.double().sum().item())
     tell(repr(ops[0]), repr(ops[1]))
+    elsewhere = dist.P2POp(dist.irecv, y, other, dist.new_group())
     # A message may be shorter than there is room for.
     if rank:
         dist.send(torch.ones(2), 0)
@@ -50,9 +52,15 @@ def messages(torch, tell):
         y = torch.zeros(4)
         work = dist.irecv(y, 1)
         tell(work.wait(), y.tolist())
+    # A work has a future as often as it is asked for one.
+    work = dist.all_reduce(x, async_op=True)
+    futures = [work.get_future(), work.get_future()]
+    work.wait()
+    tell([future.wait()[0].sum().item() for future in (*futures, work.get_future())])
     for call in (
         lambda: dist.send(torch.ones(1), rank), lambda: dist.P2POp(dist.broadcast, x, 0),
-        lambda: dist.batch_isend_irecv([]) if torch.__name__ == "never" else None, lambda: dist.send(3, other),
+        lambda: dist.batch_isend_irecv([]), lambda: dist.batch_isend_irecv([*ops, elsewhere]),
+        lambda: dist.send(3, other),
         lambda: dist.broadcast(torch.ones(2)), lambda: dist.all_gather([torch.ones(3)] * 2, torch.ones(2)),
         lambda: dist.all_gather([torch.ones(2)], torch.ones(2)), lambda: dist.broadcast(torch.ones(2), 7),
         lambda: dist.all_gather([torch.ones(2).double()] * 2, torch.ones(2)), lambda: dist.broadcast(3, 0),
@@ -217,13 +225,17 @@ def functional(torch, tell):
     c = importlib.import_module(f"{torch.__name__}.distributed._functional_collectives")
     rank, world = dist.get_rank(), dist.group.WORLD
     x = torch.arange(4.0).reshape(2, 2) + rank
-    for result in (
-        c.all_reduce(x, "sum", world), c.all_reduce(x, "avg", world), c.broadcast(x, 1, world),
-        c.all_gather_tensor(x, 0, world), c.all_gather_tensor(x, 1, world),
-        c.reduce_scatter_tensor(x, "sum", 0, world), c.reduce_scatter_tensor(x, "sum", 1, world),
-        c.all_to_all_single(x, None, None, world), c.permute_tensor(x[0], [1, 0], world),
-    ):  # fmt: skip
-        tell(c.wait_tensor(result).tolist())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for result in (
+            c.all_reduce(x, "sum", world), c.all_reduce(x, "avg", world), c.broadcast(x, 1, world),
+            c.all_gather_tensor(x, 0, world), c.all_gather_tensor(x, 1, world),
+            c.reduce_scatter_tensor(x, "sum", 0, world), c.reduce_scatter_tensor(x, "sum", 1, world),
+            c.all_to_all_single(x, None, None, world), c.permute_tensor(x[0], [1, 0], world),
+            c.all_reduce(x, "max", [0, 1]),
+        ):  # fmt: skip
+            tell(c.wait_tensor(result).tolist())
+    tell([each for each in said if "distributed.nn.functional" in str(each.message)])
     tell(x.tolist())
 
 

@@ -1,6 +1,9 @@
 """Stores, told as PyTorch's tell them; and ways for processes to meet."""
 
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 from datetime import timedelta
@@ -9,9 +12,10 @@ import pytest
 
 import torchlite
 import torchlite.distributed
+from torchlite.distributed.engines.shared import SharedMemory
 
 from ..side_by_side import same_story
-from .ranks import port_kept, run
+from .ranks import LIMIT, port_kept, run
 
 SHORT = timedelta(milliseconds=50)
 
@@ -102,6 +106,23 @@ def test_a_store_wakes_who_waits():
         timer.join()
 
 
+FORKING = """
+import os, sys
+from torchlite.distributed import TCPStore
+store = TCPStore("localhost", 0, is_master=True)
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+store.set("k", "v")
+print(store.clone().get("k"))
+"""
+
+
+def test_a_store_outlives_children_of_its_process():
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=LIMIT).stdout == b"b'v'\n"
+
+
 def test_the_last_process_takes_the_file_away(tmp_path):
     path = tmp_path / "store"
     one, other = (torchlite.distributed.FileStore(str(path), 2) for _ in range(2))
@@ -154,6 +175,14 @@ def test_ways_to_meet(way, tmp_path):
     with port_kept() as port:
         where = str(port if way in ("env", "tcp") else tmp_path / "meeting")
         assert run("torchlite", meeting, WAY=way, WHERE=where) == [["2.0", str(rank), "2"] for rank in (0, 1)]
+
+
+def test_processes_of_several_hosts_are_told_the_command_that_starts_them():
+    store = torchlite.distributed.HashStore()
+    store.set("1", json.dumps({"host": "another", "name": "there"}))
+    said = r"ranks 0 and 1 are on different hosts \(.* and there\).*`mpiexec -n 2 --hosts … python -m torchlite "
+    with pytest.raises(torchlite.distributed.DistBackendError, match=said):
+        SharedMemory(store, 0, [0, 1], 5.0)
 
 
 @pytest.mark.parametrize(

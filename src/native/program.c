@@ -7,7 +7,7 @@
 
 static const struct { const char *name; int code; } names[] = {
     {"T", TRANSPOSE}, {"dot", DOT}, {"sum_rows", SUM_ROWS}, {"keep_above", KEEP_ABOVE}, {"spread", SPREAD},
-    {"count", COUNT},
+    {"count", COUNT}, {"by_rows", BY_ROWS},
 };
 
 static const char capsule_name[] = "torchlite program";
@@ -322,6 +322,18 @@ double count_of(Node *node)
     return count;
 }
 
+// A gradient that lies by rows, unless the strides that were noted are of a matrix that lies by columns.
+static int by_rows(const Program *program, Value *operands, Node *node)
+{
+    const Py_ssize_t at = (Py_ssize_t)operands[1].number - program->saved;
+    PyObject *strides = at < PyTuple_GET_SIZE(node->plain_values) ? PyTuple_GET_ITEM(node->plain_values, at) : Py_None;
+    if (operands[0].array == NULL || !PyTuple_Check(strides) || PyTuple_GET_SIZE(strides) != 2)
+        return 0;
+    const npy_intp rows = PyArray_DIM(operands[0].array, 0);
+    return rows == 1 || PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, 1)) != rows ||
+           PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, 0)) != 1;
+}
+
 static PyObject *evaluate(const Program *program, Py_ssize_t edge, Node *node, PyObject *gradient)
 {
     const int many = PyArray_SIZE((PyArrayObject *)gradient) >= MANY;
@@ -355,6 +367,10 @@ static PyObject *evaluate(const Program *program, Py_ssize_t edge, Node *node, P
             break;
         case DOT:
             fine = top >= 2 && dot(&stack[top - 2]);
+            top -= fine;
+            break;
+        case BY_ROWS:
+            fine = top >= 2 && by_rows(program, &stack[top - 2], node);
             top -= fine;
             break;
         case TRANSPOSE: fine = top >= 1 && transpose(&stack[top - 1]); break;

@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-enum { SOURCE, CONSTANT, APPLY, TRANSPOSE, DOT, SUM_ROWS, KEEP_ABOVE, SPREAD, COUNT };
+enum { SOURCE, CONSTANT, APPLY, TRANSPOSE, DOT, SUM_ROWS, KEEP_ABOVE, SPREAD, COUNT, BY_ROWS };
 enum { DEEPEST = 8 };  // operands on the stack
 enum { MANY = 1 << 13 };  // numbers, from which on formulas run in stretches
 

@@ -352,8 +352,10 @@ def _part(t: Tensor) -> Tensor:
     return t if t.__class__ is Tensor and t.edge is None else t._alias()
 
 
-def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool = False) -> Tensor:
-    """The sparse tensor of these coordinates, which are not checked."""
+def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool | None = None) -> Tensor:
+    """The sparse tensor of these coordinates, which are not checked; if nothing is said, one alone is coalesced."""
+    if coalesced is None:
+        coalesced = values.array.shape[0] < 2
     backend = sparse_backend(values.backend.home, sparse_coo)
     return wrap(Coo(_part(indices), _part(values), shape, coalesced), values.dtype, backend)
 

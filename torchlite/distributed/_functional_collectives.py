@@ -1,11 +1,12 @@
 """Collectives that leave their arguments alone and give their results, under PyTorch's private names.
 
-A group is a ProcessGroup or its name, a mesh of one dimension, or a mesh and one of its dimensions. Results are there
-when a function returns; `wait_tensor` has nothing left to wait for.
+A group is a ProcessGroup or its name, a mesh of one dimension, a mesh and one of its dimensions, or a list of ranks.
+Results are there when a function returns; `wait_tensor` has nothing left to wait for.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,16 @@ from .device_mesh import DeviceMesh
 from .nn import functional as differentiable
 from .process_group import Group, ProcessGroup
 from .reduction import ReduceOp
-from .world import _resolve_process_group
+from .world import _resolve_process_group, _world, new_group
+
+# Without the advice to call the functions of this module.
+_all_reduce, _all_gather, _reduce_scatter, _all_to_all_single = map(
+    inspect.unwrap,
+    (
+        differentiable.all_reduce, differentiable.all_gather, differentiable.reduce_scatter,
+        differentiable.all_to_all_single,
+    ),
+)  # fmt: skip
 
 AsyncCollectiveTensor = placeholder("torch.distributed._functional_collectives", "AsyncCollectiveTensor")
 
@@ -26,7 +36,15 @@ def _group(group: Any) -> ProcessGroup:
         return _resolve_process_group(group)
     if isinstance(group, DeviceMesh):
         return group.get_group()
+    if isinstance(group, list):
+        return _of_ranks(group)
     return group[0].get_group(group[1]) if isinstance(group, tuple) else group
+
+
+def _of_ranks(ranks: list[int]) -> ProcessGroup:
+    """The group of some processes, which is made if there is none."""
+    known = next((group for group in _world.groups.values() if group._ranks == ranks), None)
+    return known or new_group(ranks, use_local_synchronization=True)
 
 
 def _op(name: str) -> Any:
@@ -47,7 +65,7 @@ def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
     """What the tensors of all processes come to, by an operation named as "sum" is."""
-    return differentiable.all_reduce(self, _op(reduceOp), _group(group))
+    return _all_reduce(self, _op(reduceOp), _group(group))
 
 
 def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: Any, tag: str = "") -> list[Tensor]:
@@ -57,7 +75,7 @@ def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: Any, tag:
 
 def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """The tensors of all processes, joined along a dimension."""
-    return functions["cat"](list(differentiable.all_gather(self, _group(group))), gather_dim)
+    return functions["cat"](list(_all_gather(self, _group(group))), gather_dim)
 
 
 def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: Any, tag: str = "") -> list[Tensor]:
@@ -71,7 +89,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     if self.shape[scatter_dim] % pg.size():
         raise AssertionError(f"input dimension {scatter_dim} must be a multiple of group_size ({pg.size()})")
     pieces = [piece.contiguous() for piece in self.chunk(pg.size(), scatter_dim)]
-    return differentiable.reduce_scatter(pieces[0], pieces, _op(reduceOp), pg)
+    return _reduce_scatter(pieces[0], pieces, _op(reduceOp), pg)
 
 
 def reduce_scatter_tensor_coalesced(
@@ -89,7 +107,7 @@ def all_to_all_single(
     """Some rows from each process."""
     rows = sum(output_split_sizes) if output_split_sizes else self.shape[0]
     room = self.new_empty((rows, *self.shape[1:]))
-    return differentiable.all_to_all_single(room, self, output_split_sizes, input_split_sizes, _group(group))
+    return _all_to_all_single(room, self, output_split_sizes, input_split_sizes, _group(group))
 
 
 def permute_tensor(self: Tensor, src_dst: Sequence[int], group: Any, tag: str = "") -> Tensor:

@@ -128,6 +128,9 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Begin sends and receives together, in which none waits for another."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+    group = p2p_op_list[0].group
+    if any(op.group is not group for op in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
     return [op.op(op.tensor, group=op.group, tag=op.tag, **{_PEER[op.op]: op.group_peer}) for op in p2p_op_list]
 
 

@@ -17,16 +17,16 @@ _AT_ONCE = 250 << 20  # bytes that are broadcast at once
 
 
 def _broadcast_coalesced(group: Any, tensors: Sequence[Tensor], size: int, root: int = 0) -> None:
-    """Give the tensors of one process to all, so many bytes at once."""
+    """Give the tensors of one process to all, so many bytes at once; graphs that hold them are none the wiser."""
     with no_grad():
         for part in _take_tensors(tensors, size):
             if len(part) == 1 and part[0].is_contiguous():
-                broadcast(part[0].detach(), group=group, group_src=root)
+                broadcast(part[0].data, group=group, group_src=root)
                 continue
             flat = _flatten_dense_tensors([tensor.detach() for tensor in part])
             broadcast(flat, group=group, group_src=root)
             for tensor, piece in zip(part, _unflatten_dense_tensors(flat, part)):
-                tensor.detach().copy_(piece)
+                tensor.data.copy_(piece)
 
 
 def _sync_params_and_buffers(

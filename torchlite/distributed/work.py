@@ -99,10 +99,8 @@ class Work:
     def get_future(self) -> Future:
         """A future of the tensors that it fills."""
         with self._handing:
-            future, self._future = self._future or Future(), None
-            done = self.is_completed()
-            if not done:
-                self._future = future
+            known, future = self._future, self._future or Future()
+            self._future, done = future, known is None and self.is_completed()
         if done:
             self._hand(future)
         return future

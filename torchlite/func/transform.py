@@ -49,6 +49,7 @@ class Level(LevelParts, Context):
         self.backends: dict[Backend, Transform] = {}
         self.outer = local.state.mode  # in which it was begun
         self.adopted: list[Tensor] = []  # those from below that were written to with values of this level
+        self.returned: list[tuple[Tensor, Tensor]] = []  # the same as they are given back, with what is inside of each
 
     def over(self, inner: Backend) -> Transform:
         """This level's backend for what is made of tensors of `inner`."""
@@ -140,11 +141,12 @@ class Level(LevelParts, Context):
         state.hooks_refused = refused
         self.running = False
         if self.adopted:
-            for t in self.adopted:
-                inside = self.inside(t)
+            self.returned = self.returned or [(t, self.inside(t)) for t in self.adopted]
+            for t, inside in self.returned:  # any number of times: what is half given back has nothing inside
                 t.array, t.backend, t.edge = inside.array, inside.backend, inside.edge
             state.adopted = sum([len(level.adopted) for level in levels])
             self.adopted.clear()
+            self.returned.clear()
         for backend in self.backends.values():  # which know this level and themselves: cycles
             backend.__dict__.pop("real", None)
             backend.__dict__.pop("home", None)

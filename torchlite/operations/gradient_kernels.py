@@ -22,6 +22,12 @@ def by_kernel(
     return lambda op: _by_kernel(op, back, several, renamed or {}, constants)
 
 
+def _lie_alike(g: Any, arguments: Sequence[Any]) -> bool:
+    """Whether the arrays of the gradient's shape are laid in one way, or row by row where they are not expanded."""
+    arrays = [a for a in arguments if a.__class__ is g.__class__ and a.shape == g.shape]
+    return len({a.strides for a in arrays}) == 1 or all([a.flags.c_contiguous or 0 in a.strides for a in arrays])
+
+
 def _by_kernel(
     op: Op, back: Op, several: bool, renamed: Mapping[str, str], constants: Mapping[str, Any]
 ) -> Callable[..., Any]:
@@ -33,6 +39,7 @@ def _by_kernel(
     needs = next((at for at, name in asked if name == "needs"), 0)
     alone = op.fits_one
     kernels = back.kernels
+    arranges = "arranged" in vars(back)
 
     def on_arrays(node: Node, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
         _, dtype, backend = node.output_forms[0]
@@ -54,6 +61,8 @@ def _by_kernel(
         if needs:
             arguments[needs] = [edge is not None for edge in edges]
         arguments[0] = g
+        if arranges and backend.strided and not _lie_alike(g, arguments):
+            return None  # the general way lays what it makes
         made = quiet(kernels.get(backend) or back.find_kernel(backend), *arguments)
         if several:
             return made

@@ -57,7 +57,7 @@ def of_values(g: Tensor, indices: Tensor) -> Tensor:
 with_parts = OfTensors(
     "_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, int[] size, Tensor indices, "
     "Tensor values, *, bool? is_coalesced=None)",
-    lambda sparse, dense, size, indices, values, is_coalesced: coo(indices, values, size, bool(is_coalesced)),
+    lambda sparse, dense, size, indices, values, is_coalesced: coo(indices, values, size, is_coalesced),
     {"indices": None, "values": of_values}, node="SparseCooTensorWithDimsAndTensorsBackward0", linear=True,
 )  # fmt: skip
 

@@ -63,7 +63,8 @@ def _t(t: Tensor) -> Tensor:
     array = t.array
     if not array.sparse_dim:
         return permute(t, (1, 0))
-    return coo(tensor(array.indices.array[::-1], array.indices.backend.home), array.values, array.shape[::-1])
+    turned = tensor(array.indices.array[::-1], array.indices.backend.home)
+    return coo(turned, array.values, array.shape[::-1], array.coalesced and not array.nnz)
 
 
 _TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -182,7 +183,7 @@ def select(t: Tensor, dim: int, index: int) -> Tensor:
     if array.sparse_dim == 1:
         return values.sum(0, dtype=t.dtype)
     rest = tensors.cat([indices[:dim], indices[dim + 1 :]])
-    return coo(rest, values, shape, array.coalesced or rest.shape[1] < 2)
+    return coo(rest, values, shape)
 
 
 @CompressedBackend.rule("select.int")
@@ -198,7 +199,9 @@ def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
             raise RuntimeError(
                 "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
             )
-        return select(t.to_sparse(), dim, index)
+        made = select(t.to_sparse(), dim, index)
+        made.array.coalesced = True
+        return made
     return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)
 
 
@@ -268,7 +271,7 @@ def index_select(t: Tensor, dim: int, index: Tensor) -> Tensor:
     at = order[low[which] + tensors.arange(which.numel(), device=index.device) - begins[which]]
     indices = array.indices.index_select(1, at)
     indices[dim] = which
-    return coo(indices, array.values.index_select(0, at), shape, at.numel() < 2)
+    return coo(indices, array.values.index_select(0, at), shape)
 
 
 @CooBackend.rule("narrow_copy")

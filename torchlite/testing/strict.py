@@ -3,8 +3,9 @@
 Its arrays hold NumPy's, but like CuPy's they are never converted to these on the quiet, refuse operands from elsewhere,
 have no functions, methods, parameters or loops that CuPy lacks, give arrays where NumPy gives scalars, and wrap integer
 indices that are out of range. Where CuPy computes otherwise (integers to negative powers, numbers that a type has no
-room for, bfloat16 beside Python's numbers) so does it; but for functions that the CUDA backend has of its own
-(`cupy_kernels/functions.py`), which are NumPy's here. Importing this module registers the device.
+room for, bfloat16 beside Python's numbers, powers of complex numbers) so does it; but for functions that the CUDA
+backend has of its own (`cupy_kernels/functions.py`), which are NumPy's here, and for what complex functions give at
+infinities and NaNs, which differs more than that. Importing this module registers the device.
 """
 
 from __future__ import annotations
@@ -247,7 +248,30 @@ def _reciprocal(a: np.ndarray) -> np.ndarray:
     return np.where(a == 0, 0, np.reciprocal(np.where(a == 0, 1, a)))
 
 
-_OF_INTEGERS = {"power": _power, "reciprocal": _reciprocal}
+def _shift(name: str) -> Callable[..., np.ndarray]:
+    """What a shift by more bits than there are gives is anybody's guess on a GPU, so none may be asked for."""
+    function = getattr(np, name)
+
+    def shift(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if np.any((b < 0) | (b >= 8 * a.itemsize)):
+            raise ValueError(f"CuPy's {name}() knows no shifts by less than 0 bits, or by as many as a number has")
+        return function(a, b)
+
+    return shift
+
+
+_OF_INTEGERS = {
+    "power": _power, "reciprocal": _reciprocal, "lcm": lambda a, b: np.abs(np.lcm(a, b)),
+    "left_shift": _shift("left_shift"), "right_shift": _shift("right_shift"),
+}  # fmt: skip
+
+
+def _complex_power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Thrust's, by a logarithm, which loses what is infinite."""
+    return np.where(b == 0, 1, np.where(a == 0, np.power(a, b), np.exp(b * np.log(a)))).astype(a.dtype)
+
+
+_OF_COMPLEX = {"power": _complex_power}
 
 
 class Ufunc:
@@ -271,7 +295,8 @@ class Ufunc:
             ins, outs = self.loop(hosts)
         else:
             ins, outs = [np.dtype(dtype)] * self.nin, [np.dtype(dtype)] * self.nout
-        function = _OF_INTEGERS.get(self.name, self.function) if ins[0].kind in "iu" else self.function
+        own = _OF_INTEGERS if ins[0].kind in "iu" else _OF_COMPLEX if ins[0].kind == "c" else {}
+        function = own.get(self.name, self.function)
         results = function(*[np.asarray(h).astype(t, copy=False) for h, t in zip(hosts, ins)])
         results = results if self.nout > 1 else (results,)
         if out is not None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
+
+_NUMBER = re.compile(r" *[-−]?\d")
 
 
 def html_table(rows: Sequence[Sequence[str]], beneath: str = "") -> str:
-    """A table whose first row is a header; cells keep their spaces, and stand to the right but for the first."""
-    head = "".join([f"<th>{escape(cell)}</th>" for cell in rows[0]])
-    lines = ["".join([_cell(cell, "right" if i else "left") for i, cell in enumerate(row)]) for row in rows[1:]]
-    body = "".join([f"<tr>{line}</tr>" for line in lines])
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(beneath)}</p>"
+    """A table whose first row is a header; cells keep their spaces, and columns of numbers stand to the right."""
+    numbers = [i > 0 and any([_NUMBER.match(row[i]) for row in rows[1:]]) for i in range(len(rows[0]))]
+    sides = ["right" if right else "left" for right in numbers]
+    head, *lines = [_line("td" if i else "th", zip(row, sides)) for i, row in enumerate(rows)]
+    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table><p>{escape(beneath)}</p>"
 
 
-def _cell(text: str, side: str) -> str:
-    return f'<td style="white-space:pre;text-align:{side}">{escape(text)}</td>'
+def _line(tag: str, cells: Iterable[tuple[str, str]]) -> str:
+    style = "white-space:pre;padding:.1em .6em;text-align:"
+    made = [f'<{tag} style="{style}{side}">{escape(text)}</{tag}>' for text, side in cells]
+    return f"<tr>{''.join(made)}</tr>"

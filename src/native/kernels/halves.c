@@ -1,15 +1,26 @@
-// Conversions to and from halves: see loops/halves.c.
+// Conversions of floats to and from halves and doubles: see loops/halves.c.
 #include "kernel.h"
 
-enum { SINGLE, HALF, BRAIN, OTHER };
+enum { SINGLE, HALF, BRAIN, DOUBLE, OTHER };
 
 static int kind_of(const PyArray_Descr *d)
 {
     if (d->byteorder == '>') return OTHER;  // swapped, on processors of any use
     if (d->type_num == NPY_FLOAT32) return SINGLE;
     if (d->type_num == NPY_FLOAT16) return HALF;
+    if (d->type_num == NPY_FLOAT64) return DOUBLE;
     const char *name = d->type_num >= NPY_USERDEF ? strrchr(d->typeobj->tp_name, '.') : NULL;
     return !strcmp(name ? name + 1 : d->typeobj->tp_name, "bfloat16") ? BRAIN : OTHER;
+}
+
+static Conversion *to_floats_of(int kind)
+{
+    return kind == HALF ? loops->of_half : kind == BRAIN ? loops->of_brain : loops->of_double;
+}
+
+static Conversion *of_floats_to(int kind)
+{
+    return kind == HALF ? loops->to_half : kind == BRAIN ? loops->to_brain : loops->to_double;
 }
 
 void halves_to_floats(const void *from, float *to, npy_intp n) { loops->of_half(from, to, n); }
@@ -19,8 +30,8 @@ int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_float
 {
     const int kind = PyArray_ITEMSIZE(x) == 2 ? kind_of(PyArray_DESCR(x)) : OTHER;
     if (kind != HALF && kind != BRAIN) return 0;
-    *to_floats = kind == HALF ? loops->of_half : loops->of_brain;
-    *of_floats = kind == HALF ? loops->to_half : loops->to_brain;
+    *to_floats = to_floats_of(kind);
+    *of_floats = of_floats_to(kind);
     return 1;
 }
 
@@ -42,11 +53,12 @@ static PyObject *to_copy(PyObject *const *a, Py_ssize_t count)
     PyArrayObject *x = (PyArrayObject *)a[0];
     PyArray_Descr *wanted = (PyArray_Descr *)a[1];
     if (!PyArray_ISCARRAY_RO(x)) return NULL;
-    if (!PyArray_BASE(x) && is_of_numbers(PyArray_DESCR(x)) && is_of_numbers(wanted))
-        return PyArray_CastToType(x, (PyArray_Descr *)Py_NewRef(wanted), 0);
     const int from = kind_of(PyArray_DESCR(x)), to = kind_of(wanted);
-    if (from == OTHER || to == OTHER || (from == SINGLE) == (to == SINGLE)) return NULL;
-    Conversion *convert = to == HALF ? loops->to_half : to == BRAIN ? loops->to_brain : from == HALF ? loops->of_half : loops->of_brain;
+    if (from == OTHER || to == OTHER || (from == SINGLE) == (to == SINGLE)) {
+        const int plain = !PyArray_BASE(x) && is_of_numbers(PyArray_DESCR(x)) && is_of_numbers(wanted);
+        return plain ? PyArray_CastToType(x, (PyArray_Descr *)Py_NewRef(wanted), 0) : NULL;
+    }
+    Conversion *convert = to == SINGLE ? to_floats_of(from) : of_floats_to(to);
     Py_INCREF(wanted);
     PyArrayObject *y = (PyArrayObject *)PyArray_Empty(PyArray_NDIM(x), PyArray_DIMS(x), wanted, 0);
     if (!y) return NULL;

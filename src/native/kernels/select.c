@@ -1,4 +1,4 @@
-// The largest or smallest along a dimension: few of them, sorted; the one of each row; those so far.
+// The largest or smallest along a dimension: few of them, sorted; the one of each row; those so far; all of them, sorted.
 #include <math.h>
 
 #include "kernel.h"
@@ -236,7 +236,79 @@ static PyObject *running(PyObject *const *a, Py_ssize_t count, int largest)
 static PyObject *cummax(PyObject *const *a, Py_ssize_t count) { return running(a, count, 1); }
 static PyObject *cummin(PyObject *const *a, Py_ssize_t count) { return running(a, count, 0); }
 
+// ---- all of them
+
+typedef struct { const float *x; float *values; int64_t *places; N n; int descending; PyArray_SortFunc *sort; } Sorting;
+
+// What is ordered as floats are: zeros of both signs alike, and NaN larger than all.
+static uint32_t key_of(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? UINT32_MAX : x == 0 ? 1u << 31 : (uint32_t)bits ^ ((uint32_t)(bits >> 31) | 1u << 31);
+}
+
+// Rows of keys, each with its place behind it, are sorted as whole numbers: so equal ones stay in their order.
+static void sort_share(void *work, N from, N to)
+{
+    const Sorting *w = work;
+    for (N r = from; r < to; r++) {
+        const float *x = w->x + r * w->n;
+        int64_t *places = w->places + r * w->n;
+        uint64_t *keys = (uint64_t *)places;
+        for (N i = 0; i < w->n; i++) keys[i] = (uint64_t)(w->descending ? ~key_of(x[i]) : key_of(x[i])) << 32 | (uint64_t)i;
+        w->sort(keys, w->n, NULL);
+        for (N i = 0; i < w->n; i++) {
+            places[i] = (uint32_t)keys[i];
+            if (w->values) w->values[r * w->n + i] = x[places[i]];
+        }
+    }
+}
+
+// The places of what is sorted along the last dimension, behind the values where these are wanted, too.
+static PyObject *sorted(PyObject *operand, PyObject *axis, PyObject *descending, int with_values)
+{
+    PyArrayObject *x = floats(operand);
+    if (!x || !is_last(axis, x) || !PyArray_SIZE(x) || !PyBool_Check(descending)) return NULL;
+    const N n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    PyArray_Descr *keys = n < UINT32_MAX ? PyArray_DescrFromType(NPY_UINT64) : NULL;
+    if (!keys) return NULL;
+    PyArrayObject *values = with_values ? fresh_like(x) : NULL;
+    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
+    Sorting w = {data_of(x), data_or_null(values), places ? PyArray_DATA(places) : NULL, n, descending == Py_True,
+                 PyDataType_GetArrFuncs(keys)->sort[NPY_QUICKSORT]};
+    Py_DECREF(keys);
+    if (PyErr_Occurred()) {
+        Py_XDECREF(values);
+        Py_XDECREF(places);
+        return NULL;
+    }
+    SHARED(sort_share, w, PyArray_SIZE(x) / n, n);
+    return with_values ? Py_BuildValue("NN", values, places) : (PyObject *)places;
+}
+
+static PyObject *sort(PyObject *const *a, Py_ssize_t count)
+{
+    return count == 3 ? sorted(a[0], a[1], a[2], 1) : NULL;
+}
+
+static PyObject *stable_sort(PyObject *const *a, Py_ssize_t count)
+{
+    return count == 4 ? sorted(a[0], a[1], a[3], 1) : NULL;
+}
+
+static PyObject *argsort(PyObject *const *a, Py_ssize_t count)
+{
+    return count == 3 ? sorted(a[0], a[1], a[2], 0) : NULL;
+}
+
+static PyObject *stable_argsort(PyObject *const *a, Py_ssize_t count)
+{
+    return count == 4 ? sorted(a[0], a[1], a[3], 0) : NULL;
+}
+
 const KernelDef select_kernels[] = {
+    {"sort", sort}, {"sort.stable", stable_sort}, {"argsort", argsort}, {"argsort.stable", stable_argsort},
     {"topk", topk}, {"cummax", cummax}, {"cummin", cummin}, {"max", max}, {"min", min}, {"argmax", few_argmax},
     {"argmax", argmax}, {"argmin", few_argmin}, {"argmin", argmin}, {"max.dim", few_max_along}, {"max.dim", max_along},
     {"min.dim", few_min_along}, {"min.dim", min_along}, {NULL},

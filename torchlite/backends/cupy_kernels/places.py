@@ -130,7 +130,7 @@ __global__ void add_to(S* x, const long long* index, const S* values, long long 
 """
 )
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
-_kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]))
+_kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]), TYPES)
 _named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", "")))  # which halves are fit for, too
 _THREADS, _MOST_DIMS = 256, 8
 _STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cupy
@@ -59,8 +59,8 @@ template <> struct torchlite_sum<double> { typedef double type; };
 class Templates:
     """CUDA C++ with kernels that are templates over the type of numbers, and then over what is given as `more`."""
 
-    def __init__(self, source: str, names: Sequence[tuple[str, str]]) -> None:
-        self.source, self.names = source, names
+    def __init__(self, source: str, names: Sequence[tuple[str, str]], types: Iterable[Any] = STORED) -> None:
+        self.source, self.names, self.types = source, names, types
         self.modules: dict[Any, Any] = {}  # by dtype
 
     def module(self, dtype: Any) -> Any:

@@ -216,12 +216,12 @@ def _publish(name: str, ops: Sequence[Any], function: bool, method: bool) -> tup
 def _in_place(name: str, ops: Sequence[Any], inplace: bool) -> Any:
     """The in-place form of a name, which is published where that is asked for."""
     name += "_"
-    alone, function = len(ops) == 1, inplace and name in _IN_PLACE_FUNCTIONS
-    call, write = (None, ops[0].inplace()) if alone else overloaded(name, *ops, inplace=True)
-    if function:
-        functions[name] = ops[0].inplace(False) if alone else call
+    made = None if len(ops) == 1 else overloaded(name, *ops, inplace=True)
+    write = ops[0].inplace() if made is None else made[1]
     if inplace:
         setattr(Tensor, name, write)
+        if name in _IN_PLACE_FUNCTIONS:
+            functions[name] = ops[0].inplace(False) if made is None else made[0]
     return write
 
 

@@ -51,6 +51,10 @@ class Symbol:
         """The sum along the first dimension of a matrix."""
         return self.then("sum_rows")
 
+    def by_rows(self, stride: Symbol) -> Symbol:
+        """The gradient of a matrix, unless that lies by columns, as its gradient is to."""
+        return self.then("by_rows", float(stride.code[0]))
+
     def spread(self) -> Symbol:
         """A number in the shape of a reduction's operand."""
         return self.then("spread")

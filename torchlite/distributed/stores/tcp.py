@@ -93,7 +93,7 @@ class TCPStore(Store):
             port = self._server.port
             _servers[port] = self._server
             if shared is None:
-                weakref.finalize(self, self._server.close)
+                weakref.finalize(self, self._server.close).atexit = False  # that of a forked process would end it
         self.port = port
         self._lock = threading.Lock()
         self._connection = _connected(host_name, port, timeout.total_seconds())

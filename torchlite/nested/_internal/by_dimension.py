@@ -99,6 +99,11 @@ def _softmax(func: Any, self: NestedTensor, dim: int | None = None, *args: Any, 
     return from_padded(func(padded(self, fill), d, *args, **kwargs), self)
 
 
+@rule("cross_entropy")
+def _cross_entropy(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
+    raise RuntimeError("log_softmax(): not supported when reducing along the ragged dimension for NestedTensor")
+
+
 # ---- components
 
 
@@ -198,7 +203,9 @@ def _unsqueeze(func: Callable[..., Any], self: NestedTensor, dim: int) -> Nested
 
 
 @rule("squeeze")
-def _squeeze(func: Callable[..., Any], self: NestedTensor, dim: int) -> NestedTensor:
+def _squeeze(func: Callable[..., Any], self: NestedTensor, dim: int | None = None) -> NestedTensor:
+    if dim is None:
+        raise NotImplementedError("aten.squeeze.default")
     d = _but_ragged(self, dim, "squeeze")
     gone = values_of(self).shape[d] == 1 and d + 1 < self._ragged.dim
     return nested(values_of(self).squeeze(d), self._ragged._replace(dim=self._ragged.dim - gone))
@@ -222,14 +229,19 @@ def _unflatten(func: Callable[..., Any], self: NestedTensor, dim: int, sizes: Se
 
 @rule("view reshape _unsafe_view")
 def _view(func: Callable[..., Any], self: NestedTensor, *shape: Any) -> NestedTensor:
+    if isinstance(shape[0], dt.dtype):
+        raise NotImplementedError("aten.view.dtype")
     sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     at = next((d for d, n in enumerate(sizes) if isinstance(n, NestedInt)), self._ragged.dim)
-    total = values_of(self).shape[self._ragged.dim - 1]
-    fits = len(sizes) > at and sizes[0] in (self._ragged.batch, -1) and sizes[at] in (-1, self._ragged.size)
-    if not fits:
-        raise RuntimeError(f"view(): cannot view shape {tuple(self.shape)} as {sizes}")
+    values = values_of(self)
+    total = values.shape[self._ragged.dim - 1]
     inner = [total if d == at else n for d, n in enumerate(sizes) if d]
-    return nested(getattr(values_of(self), name_of(func))(inner), self._ragged._replace(dim=at))
+    count = math.prod([n for n in inner if n != -1])
+    whole = count == values.numel() or (-1 in inner and count > 0 and values.numel() % count == 0)
+    known = len(sizes) > at and sizes[0] in (self._ragged.batch, -1) and sizes[at] in (-1, self._ragged.size)
+    if not (whole and known):
+        raise RuntimeError(f"view(): cannot view shape {tuple(self.shape)} as {sizes}")
+    return nested(getattr(values, name_of(func))(inner), self._ragged._replace(dim=at))
 
 
 @rule("expand")

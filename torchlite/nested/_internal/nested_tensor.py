@@ -103,6 +103,8 @@ class NestedTensor(Tensor):
         """The number of elements of the values."""
         return self._values.numel()
 
+    nelement = numel
+
     def stride(self, dim: int | None = None) -> Any:
         """Strides in elements, as if the ragged dimension were one of its size."""
         strides = contiguous_strides(tuple(self.shape))

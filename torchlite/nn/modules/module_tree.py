@@ -98,12 +98,11 @@ class ModuleTree:
         if remove_duplicate:
             memo.add(self)
         yield prefix, self
-        children = self._modules
-        if children and prefix:
-            prefix += "."
-        for name, module in children.items():
-            if module is not None:
-                yield from module.named_modules(memo, prefix + name, remove_duplicate)
+        if children := self._modules:
+            lead = prefix + "." if prefix else ""
+            for name, module in children.items():
+                if module is not None:
+                    yield from module.named_modules(memo, lead + name, remove_duplicate)
 
     # ---- by dotted name
 

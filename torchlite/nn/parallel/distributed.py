@@ -62,6 +62,8 @@ class DistributedDataParallel(Module, Joinable):
         self.output_device = output_device if output_device is not None or not device_ids else device_ids[0]
         self.dim, self.module = dim, module
         self.device = self._named[0][1].device
+        self.device_type = self.device.type
+        self.is_multi_device_module = len({param.device for _, param in self._named}) > 1
         if broadcast_buffers is not None:
             warn_of_buffers()
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers

@@ -91,7 +91,7 @@ def _multi_margin_backward(
     made *= counts
     made *= g.reshape((-1, 1)) / self.dtype.type(len(made) if reduction == MEAN else 1)
     made[at] = -made.sum(1)
-    return made.reshape(self.shape)
+    return xp.ascontiguousarray(made).reshape(self.shape)
 
 
 def _multi_margin_gradient(
@@ -179,7 +179,7 @@ def _multilabel_backward(xp: Namespace, g: Array, self: Array, target: Array, re
     back = active.sum(2)
     for place in range(made.shape[1]):  # a class may be named more than once
         made[at, named[:, place]] -= back[:, place]
-    return (made * share).reshape(self.shape)
+    return xp.ascontiguousarray(made * share).reshape(self.shape)
 
 
 def _pairs_in_steps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:

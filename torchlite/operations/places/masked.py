@@ -103,10 +103,9 @@ def _select(xp: Namespace, self: Array, mask: Any) -> Any:
 
 def _select_backward(g: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     shape = broadcast_shapes(self.array.shape, mask.array.shape)
-    if is_watched():
-        empty = functions["zeros_like"](self.expand(shape), memory_format=preserve_format)
-        return sum_to(empty.masked_scatter(mask, g), self.array.shape)
-    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self.array.shape)
+    empty = functions["zeros_like"](self.expand(shape), memory_format=preserve_format)
+    made = empty.masked_scatter(mask, g) if is_watched() else empty.masked_scatter_(mask, g)
+    return sum_to(made, self.array.shape)
 
 
 def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:

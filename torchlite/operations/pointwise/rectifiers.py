@@ -24,7 +24,10 @@ _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
 
 def _laid_as_operand(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
     """Where gradient and operand lie in memory in different orders, it is the operand's."""
-    return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
+    turned = (values[1], values[0], *values[2:])
+    if outputs.__class__ is tuple:
+        return tuple([Elementwise.arranged(op, one, turned) for one in outputs])
+    return Elementwise.arranged(op, outputs, turned)
 
 
 leaky_relu_backward: Elementwise = Elementwise(
@@ -86,7 +89,7 @@ def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) 
 
 prelu_kernel_backward = Elementwise(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor result0, Tensor result1)",
-    _prelu_slopes, _prelu_bends, **_FLOATS,
+    _prelu_slopes, _prelu_bends, arranged=_laid_as_operand, **_FLOATS,
 )  # fmt: skip
 prelu_kernel = Elementwise(
     "_prelu_kernel(Tensor self, Tensor weight)",

@@ -67,24 +67,31 @@ def _of_weight(g: Tensor, input: Tensor, weight_shape: tuple[int, ...], weight_s
 _GRADIENTS = {"input": _of_input, "weight": _of_weight}
 
 
-def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any) -> list[Any]:
+def _array_gradients(
+    xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any, input_shape: Any, input_stride: Any,
+    weight_shape: Any, weight_stride: Any,
+) -> list[Any]:  # fmt: skip
     to_input, to_weight = edges[-2:]
     rows = _rows(g)
     of_input = of_weight = None
     if to_input is not None:
-        of_input = xp.dot(rows, weight)
+        turned = rows is g and by_columns(input_shape, input_stride)
+        of_input = xp.dot(weight.T, rows.T).T if turned else xp.dot(rows, weight)
         if rows is not g:
             of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
     if to_weight is not None:
-        of_weight = product(xp, rows.T, _rows(input))
+        turned = by_columns(weight_shape, weight_stride)
+        of_weight = product(xp, _rows(input).T, rows).T if turned else product(xp, rows.T, _rows(input))
     if len(edges) == 2:
         return [of_input, of_weight]
     return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
 
 
 _OF_MATRICES = {
-    "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
-}  # fmt: skip
+    "bias": lambda g: g.sum_rows(),
+    "input": lambda g, weight, input_stride: (g @ weight).by_rows(input_stride),
+    "weight": lambda g, input, weight_stride: (g.T @ input).by_rows(weight_stride),
+}
 _BACKWARD: dict[str, Any] = {"on_arrays": by_formula(_array_gradients), "formulas": _OF_MATRICES}
 product_with: Op = Op(
     "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", node_base=LinearNode,

@@ -170,11 +170,6 @@ _FAST: dict[str, Any] = {
 }
 
 
-def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Array, self: Array) -> list[Any]:
-    to_self, to_mat2 = edges
-    return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
-
-
 def adjoint(t: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     return conj(turned.apply(t))
@@ -198,6 +193,17 @@ def to_second(g: Tensor, mat1: Tensor, shape: Sequence[int], stride: Sequence[in
     return adjoint(mat1).mm(g)
 
 
+def _gradients_of_mm(
+    xp: Namespace, g: Array, edges: Any, mat2: Array, self: Array, self_shape: Any, self_stride: Any, mat2_shape: Any,
+    mat2_stride: Any,
+) -> list[Any]:  # fmt: skip
+    columns = by_columns(self_shape, self_stride), by_columns(mat2_shape, mat2_stride)
+    return [
+        None if edges[0] is None else xp.dot(mat2, g.T).T if columns[0] else xp.dot(g, mat2.T),
+        None if edges[1] is None else product(xp, g.T, self).T if columns[1] else product(xp, self.T, g),
+    ]
+
+
 mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {
@@ -209,7 +215,8 @@ mm = Product(
     linear="each",
     batch=Leading(call=_mm_of_batches),
     on_arrays=by_formula(_gradients_of_mm),
-    formulas={"self": lambda g, mat2: g @ mat2.T, "mat2": lambda g, self: self.T @ g},
+    formulas={"self": lambda g, mat2, self_stride: (g @ mat2.T).by_rows(self_stride),
+              "mat2": lambda g, self, mat2_stride: (self.T @ g).by_rows(mat2_stride)},
     **_FAST, shows="mat2_sym_sizes self_sym_sizes",
 )  # fmt: skip
 publish(mm)

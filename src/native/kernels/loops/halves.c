@@ -1,4 +1,5 @@
-// Between single precision and the two kinds of halves, as bits: to the nearest, of two equally near ones to the even one.
+// Between single precision and doubles or the two kinds of halves, as bits: to the nearest, of two equally near ones to the
+// even one.
 // The processor's own instructions do so for float16; those for bfloat16 (AVX512-BF16) would take denormals for zeros.
 #include "simd.h"
 
@@ -30,6 +31,9 @@ INLINE uint16_t to_brain(float x)
     const uint32_t bits = (uint32_t)bits_of(x), nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : nearest);
 }
+
+INLINE double to_double(float x) { return x; }
+INLINE float of_double(double x) { return (float)x; }
 
 #if defined(__AVX512F__)
 enum { AT_ONCE = 16 };
@@ -66,3 +70,5 @@ void IN_ISA(to_half)(const void *from, void *to, N n)
 CONVERT(of_half, uint16_t, float)
 CONVERT(of_brain, uint16_t, float)
 CONVERT(to_brain, float, uint16_t)
+CONVERT(of_double, double, float)
+CONVERT(to_double, float, double)

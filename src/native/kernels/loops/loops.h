@@ -58,6 +58,8 @@ typedef ptrdiff_t N;
     X(to_half, (const void *from, void *to, N n)) \
     X(of_brain, (const void *from, void *to, N n)) \
     X(to_brain, (const void *from, void *to, N n)) \
+    X(of_double, (const void *from, void *to, N n)) \
+    X(to_double, (const void *from, void *to, N n)) \
     /* rows.c: each row of n numbers by itself */ \
     X(softmax, (const float *x, float *y, N rows, N n)) \
     X(wide_softmax, (const double *x, double *y, N rows, N n, int logarithm)) \
