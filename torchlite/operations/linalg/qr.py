@@ -53,10 +53,9 @@ def _qr_vjp(grads: Sequence[Tensor | None], A_shape: Sequence[int], mode: str, Q
 
 
 def _qr_vjp_tall(g_q: Tensor | None, g_r: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
-    of_r = None if g_r is None else g_r.matmul(H(R))
-    of_q = None if g_q is None else -H(Q).matmul(g_q)
-    both: Any = of_q if of_r is None else of_r if of_q is None else of_r + of_q
-    upper = both.triu()
+    parts = [] if g_r is None else [g_r.matmul(H(R))]
+    parts += [] if g_q is None else [-H(Q).matmul(g_q)]
+    upper = sum(parts[1:], parts[0]).triu()
     symmetric = upper + H(upper)
     symmetric.diagonal(0, -2, -1).mul_(0.5)
     made = Q.matmul(symmetric)
