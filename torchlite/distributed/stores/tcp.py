@@ -29,7 +29,7 @@ class _Server:
 
     def __init__(self, listener: socket.socket) -> None:
         self.store, self.listener = HashStore(), listener
-        self.port = listener.getsockname()[1]
+        self.port, self._process = listener.getsockname()[1], os.getpid()
         self._connections: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         threading.Thread(target=self._accept, daemon=True, name="TCPStore").start()
 
@@ -61,6 +61,8 @@ class _Server:
             self.store._ask(*will)
 
     def close(self) -> None:
+        if os.getpid() != self._process:
+            return  # a forked one, to which it does not belong
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -93,7 +95,7 @@ class TCPStore(Store):
             port = self._server.port
             _servers[port] = self._server
             if shared is None:
-                weakref.finalize(self, self._server.close).atexit = False  # that of a forked process would end it
+                weakref.finalize(self, self._server.close)
         self.port = port
         self._lock = threading.Lock()
         self._connection = _connected(host_name, port, timeout.total_seconds())
