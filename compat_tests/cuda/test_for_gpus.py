@@ -14,7 +14,6 @@ import pytest
 
 import torchlite as torch
 from compat_tests.conftest import SEED
-from torchlite.backends.cupy_kernels.raw import Templates
 from torchlite.testing.cuda_on_host import gpus, kernels
 
 from .test_budgets import BUDGETS, inputs_of
@@ -69,6 +68,8 @@ def launch_everything():
 
 
 def test_kernels_compile(architectures):
+    from torchlite.backends.cupy_kernels.raw import Templates
+
     launch_everything()
     made = gc.get_objects()
     for templates in [t for t in made if isinstance(t, Templates)]:
