@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
+from ...core.state import is_watched
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim, wrap_dims
 from ..formulas import onto
 from ..vocabulary import no_complex
@@ -38,7 +39,9 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
     chosen = self.isnan().logical_and(result.isnan()).logical_or_(self == result)
-    return g.new_zeros(self.shape).masked_fill(chosen, g / chosen.sum())
+    part = g / chosen.sum()
+    # As in PyTorch: what is seen is a product, by which a NaN reaches all.
+    return chosen * part if is_watched() else g.new_zeros(self.shape).masked_fill(chosen, part)
 
 
 def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
