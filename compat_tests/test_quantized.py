@@ -124,6 +124,8 @@ def test_fake_quantization_has_pytorchs_gradients_and_refusals():
         lambda lib, x: lib.fake_quantize_per_tensor_affine(x, 0.1, 0, 5, 1),
         lambda lib, x: lib.fake_quantize_per_channel_affine(x, lib.ones(1), lib.zeros(2).int(), 0, -8, 7),
         lambda lib, x: lib.fake_quantize_per_channel_affine(x, lib.ones(2), lib.zeros(2).long(), 0, -8, 7),
+        lambda lib, x: lib.fake_quantize_per_tensor_affine(x.long(), 0.1, 0, 0, 15),
+        lambda lib, x: lib.fake_quantize_per_channel_affine(x * 1j, lib.ones(2), lib.zeros(2).int(), 0, -8, 7),
     ):
         texts = []
         for lib in (torch, torchlite):

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.declare import Composite, Op, describe, publish, published
 from ..core.machine import Tensor
 from ..core.values import Array, Namespace, dt
+from ..core.values.errors import not_implemented_for
 from ..operations.formulas import tensors
 from .qparams import chosen
 
@@ -29,15 +30,21 @@ def _of_channels(xp: Namespace, x: Array, scale: Any, zero_point: Any, axis: int
     return _of_tensor(xp, x, scale.reshape(shape), zero_point.reshape(shape), low, high)
 
 
+def _check_floats(self: Tensor, kernel: str) -> None:
+    if self.dtype not in dt.FLOATS:
+        raise not_implemented_for(f"fake_quantize_{kernel}_type_handling", self.dtype)
+
+
 def _check_limits(low: int, high: int) -> None:
     if low > high:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
 
 
-def _check_tensor(self: Any, scale: Any, zero_point: Any, low: int, high: int) -> None:
+def _check_tensor(self: Tensor, scale: Any, zero_point: Any, low: int, high: int) -> None:
     _check_limits(low, high)
     if not isinstance(zero_point, Tensor) and not low <= zero_point <= high:
         raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+    _check_floats(self, "tensor_cachemask_kernel")
 
 
 def _check_channels(self: Tensor, scale: Tensor, zero_point: Tensor, axis: int, low: int, high: int) -> None:
@@ -58,6 +65,7 @@ def _check_channels(self: Tensor, scale: Tensor, zero_point: Tensor, axis: int, 
     _check_limits(low, high)
     if bool((zero_point < low).any()) or bool((zero_point > high).any()):
         raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+    _check_floats(self, "channel_cachemask_cpu")
 
 
 _LIMITS = "int quant_min, int quant_max"
