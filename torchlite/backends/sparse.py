@@ -46,7 +46,9 @@ class SparseArray:
     flags = property(lambda self: self)
 
     def __getitem__(self, everything: EllipsisType) -> Any:
-        """Another array over the same parts."""
+        """Another array over the same parts, which have no other views."""
+        if everything is not ...:
+            raise TypeError("sparse arrays are indexed by their rules")
         return self.over(*self.parts())
 
     def parts(self) -> tuple[Tensor, ...]:
