@@ -429,3 +429,10 @@ def test_what_was_not_chosen_has_no_part_in_what_is_no_number(torch, tell):
             y = eval(f"x.{reduce}", {"x": x})
             for create_graph in (False, True):
                 tell(reduce, torch.autograd.grad(y, x, torch.full_like(y, upstream), True, create_graph)[0].detach())
+
+
+@same_story
+def test_sums_with_a_gradient_lie_as_pytorchs_do(torch, tell):
+    leaf, rows = torch.ones(3, 3).t().requires_grad_(), torch.ones(3, 3)
+    (leaf * 2 + leaf * 3).sin().sum().backward()
+    tell(leaf.grad.stride(), (leaf.grad + rows).stride(), (rows + leaf.grad).stride(), (leaf.grad * rows).stride())
