@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.values.pickling import bear_name
+
 
 class TorchDynamoException(RuntimeError):
     """What the compiler raises of its own."""
@@ -12,7 +14,7 @@ class TorchDynamoException(RuntimeError):
         super().__init__(*args)
 
 
-TorchDynamoException.__module__ = "torch._dynamo.exc"
+bear_name(TorchDynamoException, "torch._dynamo.exc")
 
 
 def _kind(name: str, base: type[Exception] = TorchDynamoException) -> type[Exception]:
