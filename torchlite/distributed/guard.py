@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 MARK = "TORCHLITE_GUARD"  # the guard's process, as those that it started are told
-_PATIENCE = 5.0  # seconds in which the others may say what they saw
+PATIENCE = 5.0  # seconds in which the others may say what they saw
 _DIE_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
 _HANDED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 _RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
@@ -58,7 +58,7 @@ def main(command: list[str]) -> None:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         print(f"rank {_rank()} (process {process.pid}) {how}", file=sys.stderr, flush=True)
         note(process.pid, code)
-        time.sleep(_PATIENCE)
+        time.sleep(PATIENCE)
     if code < 0:
         _end_by(-code)
     sys.exit(code)

@@ -19,7 +19,7 @@ def _of_rows(
 ) -> Any:
     """Compressed rows times a dense matrix or vector."""
     made = kernels.product_of_rows(xp, mat.compressed.array, mat.plain.array, mat.values.array, dense)
-    return made if base is None and alpha == 1 else _added(made, base, beta, alpha)
+    return _added(made, base, beta, alpha)
 
 
 def _of_places(
@@ -28,7 +28,7 @@ def _of_places(
     """The same of coordinates."""
     rows, columns = mat.indices.array
     made = kernels.product(xp, rows, columns, mat.values.array, dense, mat.shape[0], True)
-    return made if base is None and alpha == 1 else _added(made, base, beta, alpha)
+    return _added(made, base, beta, alpha)
 
 
 def _added(made: Any, base: Any, beta: Any, alpha: Any) -> Any:

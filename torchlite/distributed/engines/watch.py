@@ -14,12 +14,12 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from ..errors import DistBackendError, DistNetworkError
+from ..guard import PATIENCE
 from . import launched
 
 _NEWS = "gone"
 _SETTLED = 1.0  # seconds for what somebody who is gone had sent before
 _STUCK = 2.0  # seconds until a collective of MPI with somebody who is gone will not come to its end
-_PATIENCE = 5.0  # seconds in which others may say what they saw of an end, before MPI ends them
 
 
 class _End(NamedTuple):
@@ -65,7 +65,7 @@ class Watch:
         number = 1
         try:
             while True:
-                if self._ears._ask("await", [key := f"{_NEWS}/{number}"], _PATIENCE * 100):
+                if self._ears._ask("await", [key := f"{_NEWS}/{number}"], PATIENCE * 100):
                     self._hear(*json.loads(self._ears._ask("peek", key)))
                     number += 1
         except DistNetworkError:
@@ -112,6 +112,6 @@ class Watch:
 
     def wait_for_others(self) -> None:
         """Until all have ended or failed, too; some may have a long way to a call in which they would."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while len(self.gone) < self._size - 1 and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -230,8 +230,11 @@ def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
 _CHECKING = Signature(_CHECK)
 
 
-def checked_apart(compute: Callable[..., Any]) -> Callable[..., Callable[[], Any] | None]:
-    """What dispatch modes see of an op that is told at last who refuses what has no result: `compute`, and a check."""
+def checked_apart(compute: Callable[..., Any], first: bool = False) -> Callable[..., Callable[[], Any] | None]:
+    """What dispatch modes see of an op that is told at last who refuses what has no result: `compute`, and a check.
+
+    It gives all that was computed, or the `first` part alone.
+    """
 
     def made_of(*values: Any) -> Callable[[], Any] | None:
         *given, caller = values
@@ -239,7 +242,7 @@ def checked_apart(compute: Callable[..., Any]) -> Callable[..., Callable[[], Any
         def parts() -> Any:
             made = compute(*given)
             check_errors(made[-1], caller, given[0].dim() == 2)
-            return made
+            return made[0] if first else made
 
         return None if caller is None or caller.endswith("_ex") else parts
 

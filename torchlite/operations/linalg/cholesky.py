@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, describe, published
@@ -12,10 +12,10 @@ from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
     adjoint,
-    check_errors,
     check_info,
     check_kernel,
     check_square,
+    checked_apart,
     columns,
     common_batch,
     diagonal,
@@ -99,17 +99,6 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
     return _old_cholesky_op.apply(self, upper, "cholesky")
 
 
-def _checked_apart(self: Tensor, upper: bool, caller: str) -> Callable[[], Tensor]:
-    """What dispatch modes see: the factor, as far as there is one, and a check."""
-
-    def parts() -> Tensor:
-        L, info = cholesky_ex.apply(self, upper, False)
-        check_errors(info, caller, self.dim() == 2)
-        return L
-
-    return parts
-
-
 def _check_old(self: Tensor, *_: Any) -> None:
     check_square("cholesky", self)
     check_kernel("cholesky_cpu", self)
@@ -122,7 +111,9 @@ _cholesky_op, _old_cholesky_op = [
         check=check, node=node, batch=LEADING, **seen,
     )
     for name, node, check, seen in (
-        ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check, {"made_of": _checked_apart}),
+        ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check, {
+            "made_of": checked_apart(lambda self, upper: cholesky_ex.apply(self, upper, False), first=True),
+        }),
         ("_cholesky", "CholeskyBackward0", _check_old, {"seen_as": lambda self, upper, _: (
             "cholesky", (self, upper) if upper else (self,), {},
         )}),
