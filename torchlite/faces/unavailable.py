@@ -35,8 +35,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._tensor.device_mesh": ("", _MESH),
     "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
     "distributed._tensor.placement_types": ("", "distributed.tensor: Partial Placement Replicate Shard"),
-    "distributed.algorithms.model_averaging": ("", ""),
-    "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),
     "distributed.checkpoint.optimizer": ("load_sharded_optimizer_state_dict", ""),
     "distributed.checkpoint._consolidate_hf_safetensors": ("consolidate_safetensors_files", ""),
