@@ -65,7 +65,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed.fsdp._fully_shard._fsdp_param_group": ("FSDPParamGroup RegisterPostBackwardFunction", ""),
     "distributed.fsdp._init_utils": ("", "distributed.fsdp.api: NO_RESHARD_AFTER_FORWARD_STRATEGIES"),
-    "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("", "distributed.agent: *"),
     "distributed.pipelining": (
