@@ -193,6 +193,7 @@ FACES = {
         "What was tried out in functorch.",
         "_functorch.apis: chunk_vmap; func: functionalize hessian jacfwd jvp replace_all_batch_norm_modules_",
     ),
+    "functorch.experimental.control_flow": Face("", "_higher_order_ops: cond map"),
     "jit._logging": Face("What TorchScript counts, of which there is none."),
     "jit.annotations": Face(
         "", "_jit_internal: Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union"
