@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.any_build
+
 ROOT = Path(__file__).parent.parent
 
 

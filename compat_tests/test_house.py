@@ -5,7 +5,11 @@ import graphlib
 import re
 from pathlib import Path
 
+import pytest
+
 import torchlite
+
+pytestmark = pytest.mark.any_build
 
 ROOT = Path(torchlite.__file__).parent
 TREES = {
