@@ -99,6 +99,12 @@ F.linear(x, y)
 F.linear(x, y, y[:, 0])
 F.linear(x[0], y)
 F.linear(x.expand(2, 3, 4), y)
+F.binary_cross_entropy_with_logits(x, y[:3], reduction="none")
+F.binary_cross_entropy_with_logits(x, y[:3], torch.tensor(0.5), reduction="sum")
+F.binary_cross_entropy(x / 20, y[:3] / 20, reduction="none")
+torch.linalg.solve(y[:4], x)
+torch.linalg.solve(torch.eye(4).expand(3, 4, 4) * 2, x)
+torch.linalg.solve(torch.eye(4).expand(3, 1, 4, 4) * 2 * y[0, 0] + torch.eye(4), x[:, None])
 """
 OF_ONE = """
 F.leaky_relu(x)
@@ -109,6 +115,21 @@ F.multilabel_margin_loss(x, j, reduction="none")
 x.masked_select(x > 2)
 x.masked_select(x[0] > 2)
 x.mm(x.t())
+x.prod()
+x.exp().prod()
+F.logsigmoid(x)
+F.pad(x, (-1, -1))
+F.pad(x, (1, -1))
+torch.fft.fft(x, n=5, dim=0).real
+torch.linalg.pinv(x)
+torch.linalg.lstsq(x, torch.ones(len(x), 2)).solution
+torch.linalg.householder_product(x.mT, x[:, 0])
+torch.ormqr(x.mT, x[:, 0], x.mT)
+torch.ormqr(torch.eye(4), torch.ones(4), x, left=False)
+x.scatter_reduce(1, k, x, "amax")
+x.scatter_reduce(1, k, x, "amin", include_self=False)
+F.max_unpool1d(x[None], k[None], 1)
+F.ctc_loss(x[:, None], torch.tensor([[1]]), (len(x),), (1,), reduction="none")
 """
 
 
@@ -120,7 +141,7 @@ def test_gradients_lie_as_operands_do(call):
         columns = [t.t().contiguous().t() for t in rows]
         for given in (rows, columns, (rows[0], columns[1]), (columns[0], rows[1])):
             x, y = [t.clone().requires_grad_() for t in given]
-            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional})
+            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional, "torch": torch})
             for create_graph in (False, True):
                 found = torch.autograd.grad(made, (x, y), torch.ones_like(made), True, create_graph)
                 tell([(t.stride(), t.detach()) for t in found])
@@ -133,13 +154,23 @@ def test_gradients_lie_as_pytorchs_kernels_leave_them(call):
     @same_story
     def program(torch, tell):
         rows = torch.arange(12.0).reshape(3, 4) - 5
-        places = {"i": torch.tensor([1, 0, 3]), "j": torch.tensor([[1, 0, -1, 2]] * 3)}
+        places = {"i": [1, 0, 3], "j": [[1, 0, -1, 2]] * 3, "k": [[1, 0, 3, 2]] * 3}
         for given in (rows, rows.t().contiguous().t(), rows[:1], rows.expand(2, 3, 4)[0]):
             x = given.clone().requires_grad_()
-            part = {name: at[: len(x)] for name, at in places.items()}
+            part = {name: torch.tensor(at[: len(x)]) for name, at in places.items()}
             made = eval(call, {"x": x, "F": torch.nn.functional, "torch": torch, **part})
             upstream = torch.ones_like(made), torch.ones_like(made, memory_format=torch.contiguous_format)
             for g in (*upstream, upstream[0][:1].expand_as(made)):
                 tell(torch.autograd.grad(made, x, g, True)[0].stride())
+
+    program()
+
+
+def test_paths_of_labels_are_followed_however_probabilities_lie():
+    @same_story
+    def program(torch, tell):
+        x = torch.arange(24.0).reshape(4, 2, 3).sin().permute(2, 1, 0).requires_grad_()
+        loss = torch.nn.functional.ctc_loss(x, torch.tensor([[1], [2]]), (3, 3), (1, 1))
+        tell(loss.detach(), torch.autograd.grad(loss, x)[0])
 
     program()
