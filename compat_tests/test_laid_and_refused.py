@@ -166,6 +166,26 @@ def test_gradients_lie_as_pytorchs_kernels_leave_them(call):
     program()
 
 
+@pytest.mark.parametrize("written", ["x", "y", "weight", "pos_weight"])
+@pytest.mark.parametrize("scaled", [{}, {"weight": 0.7}, {"pos_weight": 0.6}, {"weight": 0.7, "pos_weight": 0.6}])
+def test_losses_of_logits_are_differentiated_again_after_writes(scaled, written):
+    @same_story
+    def program(torch, tell):
+        leaf = torch.tensor([-200.0, -1.0, 0.5, 200.0], requires_grad=True)
+        more = {name: torch.full((4,), number) for name, number in scaled.items()}
+        given = {"x": leaf * 1, "y": torch.full((4,), 0.3)} | more
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(given["x"], given["y"], **more)
+        (gradient,) = torch.autograd.grad(loss, leaf, create_graph=True)
+        with torch.no_grad():
+            given.get(written, leaf.detach().clone()).add_(1)
+        try:
+            tell(gradient.detach(), torch.autograd.grad(gradient.sum(), leaf)[0])
+        except RuntimeError as error:
+            tell(str(error).partition(":")[0])
+
+    program()
+
+
 def test_paths_of_labels_are_followed_however_probabilities_lie():
     @same_story
     def program(torch, tell):

@@ -121,19 +121,22 @@ def pairwise(
     schema: str, value: Callable[..., Any], slope: Callable[..., Any], bend: Callable[..., Any],
     to_target: Callable[..., Any] | None = None, cross: Callable[..., Any] | None = None, *, label: str,
     back_label: str | None = None, back_node: str | None = None, odd: bool = False, in_rows: bool = False,
-    as_self: bool = False, **more: Any,
+    as_self: bool = False, stepwise: Callable[..., Any] | None = None, **more: Any,
 ) -> Elementwise:  # fmt: skip
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `slope` changes its
     sign where self and target change places, so that it gives that too. `in_rows` says that gradients lie row by row,
-    however the operands do; `as_self`, that they lie as `self` does.
+    however the operands do; `as_self`, that they lie as `self` does. `stepwise` is `slope` on tensors, where PyTorch
+    has no op for it: to differentiate again takes what its steps keep.
     """
     of = _Formulas(schema, value, slope, in_rows)
     listed = f"g {' '.join(of.names)}"
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
     rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
+    if stepwise is not None:
+        rules["self"] = of.times_g(stepwise)
     if to_target is not None and cross is not None:
         bends["target"] = of.times_both(cross)
         turned = Formula(lambda g, self, target, *rest: back.apply(g, target, self, *rest), listed)
@@ -320,6 +323,11 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
+def _logits_slope_in_steps(xp: Namespace, x: Tensor, t: Any, w: Any, pos: Any) -> Any:
+    s = x.sigmoid()
+    return _weighted(s - t if pos is None else _of_positives(t, pos) * s - pos * t, w)
+
+
 def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     s = _sigmoid(xp, x)
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
@@ -358,6 +366,7 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=as_operand(1), as_self=True,
+    stepwise=_logits_slope_in_steps,
     non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
