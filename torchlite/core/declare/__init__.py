@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous, fit_gradient, sum_to
+from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op
 from .op_node import OpNode, shape_at

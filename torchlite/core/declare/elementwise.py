@@ -352,6 +352,18 @@ def contiguous(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     return backend.ordered(outputs, contiguous_strides(outputs.shape))
 
 
+def as_operand(at: int) -> Callable[[Op, Any, Sequence[Any]], Any]:
+    """`arranged` for results that lie as an operand does, where they have its shape."""
+
+    def arranged(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+        operand = values[at]
+        if outputs.shape != operand.array.shape:
+            return outputs
+        return operand.backend.real.ordered(outputs, dense_strides(operand.array.shape, operand.stride()))
+
+    return arranged
+
+
 class Unary(Elementwise):
     """One tensor in, one of the same shape out."""
 

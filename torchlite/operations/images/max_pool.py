@@ -348,7 +348,7 @@ def _declare_unpool(dims: int) -> Any:
     op = LaidOp(
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
-        {"self": lambda g, indices: from_image.apply(g, indices), "indices": None},
+        {"self": lambda g, indices: from_image.apply(g, indices).contiguous(), "indices": None},
         node=f"MaxUnpool{dims}DBackward0",
         linear=True,
         batch=LEADING,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import LaidOp, describe, publish, publish_python
 from ...core.machine import LEADING, Tensor, fitting_array
-from ...core.values import Array, Backend, dt, errors
+from ...core.values import Array, Backend, dense_strides, dt, errors
 from ..making.windows import like
 from ..vocabulary import zero_gradient
 from .resample import Map, mapped
@@ -61,6 +61,8 @@ def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     to = tuple([slice(max(before, 0), r - max(after, 0)) for r, (before, after) in zip(result.shape, pairs)])
     from_ = tuple([slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(array.shape, pairs)])
     result[to] = array[from_]
+    if max(pad, default=0) <= 0:  # a part, copied as it lies
+        return backend.ordered(result, dense_strides(result.shape, backend.strides(array)))
     return like(backend, result, array)
 
 

@@ -134,7 +134,7 @@ def _ctc_backward(
     times = _lengths(backend, input_lengths).reshape((-1, 1))
     skips_from = xp.zeros(skips.shape, bool)
     skips_from[:, :-2] = skips[:, 2:]
-    made = xp.exp(log_probs)
+    made = xp.exp(xp.ascontiguousarray(log_probs))  # row by row, so that each time is written to as it lies
     each = labels + (xp.arange(batch) * classes).reshape((-1, 1))  # where a state's label lies, at one time
     beta = xp.full(labels.shape, -math.inf, log_probs.dtype)
     for t in range(steps - 1, -1, -1):

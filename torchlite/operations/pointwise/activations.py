@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, publish, published
+from ...core.declare import Along, Elementwise, Op, Unary, as_operand, contiguous, describe, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
@@ -407,10 +407,10 @@ def _in_rows(array: Array) -> Array:
 
 log_sigmoid_backward: Elementwise = Elementwise(
     "log_sigmoid_backward(Tensor grad_output, Tensor self)",
-    lambda xp, g, x: _in_rows(g * _sigmoid(xp, -x)),
+    lambda xp, g, x: g * _sigmoid(xp, -x),
     {"grad_output": lambda g, self: log_sigmoid_backward.apply(g, self), "self": _log_sigmoid_bend},
     **_FLOATS,
-    arranged=contiguous,
+    arranged=as_operand(0),
 )
 log_sigmoid_ = Unary(
     "log_sigmoid",

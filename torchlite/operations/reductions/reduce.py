@@ -181,12 +181,17 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
     return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
 
 
-def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
-    """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
+def _prod_by_division(g: Tensor, self: Tensor, result: Tensor) -> Tensor | None:
+    """Where nothing is seen near zero: PyTorch's way, which shows when `self` has changed unnoticed."""
     backend = self.backend.real
-    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
-        return g * conj(result / self)
-    return g * conj(products_of_others(self, dim))
+    if not self.dim() or not backend.values or backend.level or bool((self.detach().abs() <= TINY).any()):
+        return None
+    return g * conj(result / self)
+
+
+def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    found = _prod_by_division(g, self, result)
+    return g * conj(products_of_others(self, dim)) if found is None else found
 
 
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -194,9 +199,10 @@ def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     backend = self.backend.real
     if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
         return g.new_zeros(self.shape)
-    if self.dim() < 2:
-        return _prod_vjp(g, self, 0, result)
-    return _prod_vjp(g, self.reshape(-1), 0, result).reshape(self.shape)
+    found = _prod_by_division(g, self, result)
+    if found is not None:
+        return found
+    return (g * conj(products_of_others(self.reshape(-1), 0))).reshape(self.shape)
 
 
 prod_all = Reduction(
