@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import LaidOp, publish_python
+from ...core.declare import By, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import is_watched
 from ...core.values import Array, Backend, dt, errors
@@ -106,7 +106,7 @@ def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
     from_image = LaidOp(
         f"_{name}_picked(Tensor self, Tensor indices)",
         lambda backend, self, indices: picked(backend.xp, self, indices, dims),
-        {"self": lambda g, self, indices: to_image.apply(g, self, indices), "indices": None},
+        {"self": to_image, "indices": None},
         batch=LEADING,
     )
     return to_image, from_image
@@ -213,7 +213,7 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         f"{name}_with_indices(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, "
         f"{several} dilation=1, bool ceil_mode=False) -> (Tensor result0, Tensor result1)",
         _with_indices,
-        {"self": lambda g, self, result1: to_image.apply(g, self, result1)},
+        {"self": By(to_image, {"indices": "result1"})},
         node=node,
         shows="kernel_size stride padding dilation ceil_mode",
         batch=LEADING,
@@ -348,7 +348,7 @@ def _declare_unpool(dims: int) -> Any:
     op = LaidOp(
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
-        {"self": lambda g, indices: from_image.apply(g, indices), "indices": None},
+        {"self": from_image, "indices": None},
         node=f"MaxUnpool{dims}DBackward0",
         linear=True,
         batch=LEADING,

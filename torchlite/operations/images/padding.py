@@ -130,7 +130,7 @@ def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     )  # fmt: skip
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor self, int[] padding)", transposed,
-        {"grad_output": lambda g, padding: op.apply(g, padding), "self": zero_gradient},
+        {"grad_output": op, "self": zero_gradient},
         node=f"{node}BackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     return op

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Elementwise, Op, contiguous, describe, publish, publish_loss, publish_python, published
+from ...core.declare import By, Elementwise, Op, contiguous, describe, publish, publish_loss, publish_python, published
 from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
@@ -130,13 +130,9 @@ def pairwise(
     as `self` does.
     """
     of = _Formulas(schema, value, slope, in_rows, as_self)
-    listed = f"g {' '.join(of.names)}"
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
-    rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
-    if to_target is not None and cross is not None:
+    if cross is not None:
         bends["target"] = of.times_both(cross)
-        turned = Formula(lambda g, self, target, *rest: back.apply(g, target, self, *rest), listed)
-        rules["target"] = turned if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     rest = of.rest if "weight=None" in of.rest else re.sub("=[^,)]+", "", of.rest)  # of which PyTorch has no defaults
     back = Elementwise(
@@ -144,9 +140,12 @@ def pairwise(
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
+    rules: dict[str, Any] = {"self": back, "target": None}
+    if to_target is not None:
+        rules["target"] = By(back, {"self": "target", "target": "self"}) if odd else of.times_g(to_target)
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
-        on_arrays=by_kernel(back), by_pair=of.parts, **shared | more,
+        on_arrays=by_kernel, by_pair=of.parts, **shared | more,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import (
+    ITSELF,
     Binary,
     Composite,
     Elementwise,
@@ -36,7 +37,7 @@ from ...core.values import (
     warn_once,
 )
 from ..formulas import nought
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 from ..making.copy import arranged_as_copy
 from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
 
@@ -119,13 +120,10 @@ def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
     return mask.view(g.dtype)
 
 
-threshold_backward: Op = Op(
+threshold_backward = Op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
-    {
-        "grad_output": lambda g, self, threshold: threshold_backward.apply(g, self, threshold),
-        "self": lambda g: g.new_zeros(g.shape),
-    },
+    {"grad_output": ITSELF, "self": lambda g: g.new_zeros(g.shape)},
     batch=LEADING,
 )
 publish(threshold_backward, function=False, method=False)
@@ -149,7 +147,7 @@ relu = Unary(
     lambda g, result: g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0),
     dtypes=REAL,
     refuse=_relu_refuses,
-    on_arrays=by_kernel(threshold_backward, renamed={"self": "result"}, threshold=0),
+    on_arrays=by_kernel_of(threshold_backward, renamed={"self": "result"}, threshold=0),
     formulas=True,
     check_in_place=_check_relu_in_place,
 )
@@ -157,7 +155,7 @@ publish(relu, inplace=True)
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
-    {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
+    {"self": threshold_backward},
     dtypes=REAL - {dt.bool_},
 )
 publish(threshold, method=False)

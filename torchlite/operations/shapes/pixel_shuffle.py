@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidOp, describe, publish
+from ...core.declare import By, LaidOp, describe, publish
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..making.windows import like
@@ -63,10 +63,10 @@ pixel_shuffle = LaidOp(
     linear=True,
     batch=LEADING,
 )
-pixel_unshuffle: LaidOp = LaidOp(
+pixel_unshuffle = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
-    {"self": lambda g, downscale_factor: pixel_shuffle.apply(g, downscale_factor)},
+    {"self": By(pixel_shuffle, {"upscale_factor": "downscale_factor"})},
     check=_check_unshuffle,
     linear=True,
     batch=LEADING,

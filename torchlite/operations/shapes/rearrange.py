@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, describe, publish, publish_python, published
+from ...core.declare import ITSELF, Composite, LaidOp, Op, describe, publish, publish_python, published
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt, not_implemented_for, wrap_dim, wrap_dims
 from ..making.copy import clone, in_order_of
@@ -22,13 +22,7 @@ def _flip(backend: Backend, array: Array, dims: Ints) -> Any:
     return in_order_of(backend, result, array)
 
 
-flip: LaidOp = LaidOp(
-    "flip(Tensor self, int[] dims)",
-    _flip,
-    {"self": lambda g, dims: flip.apply(g, dims)},
-    linear=True,
-    batch=LEADING,
-)
+flip = LaidOp("flip(Tensor self, int[] dims)", _flip, {"self": ITSELF}, linear=True, batch=LEADING)
 publish(flip)
 
 
@@ -232,7 +226,7 @@ def _triangle(name: str) -> Op:
     op = Op(
         f"{name}(Tensor self, int diagonal=0)",
         kernel,
-        {"self": lambda g, diagonal: op.apply(g, diagonal)},
+        {"self": ITSELF},
         linear=True,
         batch=LEADING,
         repeats=True,
