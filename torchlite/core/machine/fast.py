@@ -1,7 +1,7 @@
 """The fast paths: calls on plain tensors of one dtype on one device.
 
-Each function here makes the public function of an op. They are written flat on purpose, with no loops, few helpers and no
-`*args`, since they are what a small model's step consists of. Whatever is rare leaves through `Op.call`.
+Each function here makes the public function of an op. They are written flat on purpose, with few helpers, no loops and
+no `*args`, since they are what a small model's step consists of. Whatever is rare leaves through `Op.call`.
 An op has a fast path when it has `direct`, a table from the operands' common dtype to the result's for which its kernel
 takes the arrays as they are.
 """

@@ -300,36 +300,27 @@ clamp = Elementwise(
 )
 publish(clamp, names=("clamp", "clip"), inplace=True)
 
-clamp_min = Elementwise(
-    "clamp_min(Tensor self, Operand min)",
-    lambda xp, x, low: _clamp(xp, x, low, None),
-    {
-        "self": lambda g, self, min: _where_it_is(g, operator.ge, self, min),
-        "min": lambda g, self, min: _where_it_is(g, operator.lt, self, min),
-    },
-    dtypes=ORDERED,
-    label="maximum_cpu",
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-    node="ClampMinBackward1",
-    number_nodes={"min": "ClampMinBackward0"},
-)
-clamp_max = Elementwise(
-    "clamp_max(Tensor self, Operand max)",
-    lambda xp, x, high: _clamp(xp, x, None, high),
-    {
-        "self": lambda g, self, max: _where_it_is(g, operator.le, self, max),
-        "max": lambda g, self, max: _where_it_is(g, operator.gt, self, max),
-    },
-    dtypes=ORDERED,
-    label="minimum_cpu",
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-    node="ClampMaxBackward1",
-    number_nodes={"max": "ClampMaxBackward0"},
-)
-for _op in (clamp_min, clamp_max):
-    publish(_op, inplace=True)
+
+def _bound(name: str, kernel: Any, rules: dict[str, Any], label: str) -> Elementwise:
+    """One bound of `clamp`."""
+    node = f"Clamp{name.capitalize()}Backward"
+    op = Elementwise(
+        f"clamp_{name}(Tensor self, Operand {name})", kernel, rules, dtypes=ORDERED, label=label,
+        refuse=no_complex(NotImplementedError, _NO_COMPLEX), **_BOUNDED, node=f"{node}1",
+        number_nodes={name: f"{node}0"},
+    )  # fmt: skip
+    publish(op, inplace=True)
+    return op
+
+
+clamp_min = _bound("min", lambda xp, x, low: _clamp(xp, x, low, None), {
+    "self": lambda g, self, min: _where_it_is(g, operator.ge, self, min),
+    "min": lambda g, self, min: _where_it_is(g, operator.lt, self, min),
+}, "maximum_cpu")  # fmt: skip
+clamp_max = _bound("max", lambda xp, x, high: _clamp(xp, x, None, high), {
+    "self": lambda g, self, max: _where_it_is(g, operator.le, self, max),
+    "max": lambda g, self, max: _where_it_is(g, operator.gt, self, max),
+}, "minimum_cpu")  # fmt: skip
 
 
 # ---- the larger and the smaller of two
