@@ -214,10 +214,8 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         f"{several} dilation=1, bool ceil_mode=False) -> (Tensor result0, Tensor result1)",
         _with_indices,
         {"self": By(to_image, {"indices": "result1"})},
-        node=node,
-        shows="kernel_size stride padding dilation ceil_mode",
-        batch=LEADING,
-    )
+        node=node, shows="kernel_size stride padding dilation ceil_mode", batch=LEADING,
+    )  # fmt: skip
 
     def second(g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> Any:
         _, places = with_places.apply(self.detach(), kernel_size, stride, padding, dilation, ceil_mode)
@@ -349,10 +347,8 @@ def _declare_unpool(dims: int) -> Any:
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
         {"self": from_image, "indices": None},
-        node=f"MaxUnpool{dims}DBackward0",
-        linear=True,
-        batch=LEADING,
-    )
+        node=f"MaxUnpool{dims}DBackward0", linear=True, batch=LEADING,
+    )  # fmt: skip
 
     def unpool(
         self: Tensor, indices: Tensor, output_size: Ints, stride: Ints | None = None, padding: Ints | None = None

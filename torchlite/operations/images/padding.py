@@ -68,11 +68,8 @@ constant_pad_nd: LaidOp = LaidOp(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},
-    check=_check_pad,
-    prepare=_with_value,
-    by_form=True,
-    batch=LEADING,
-)
+    check=_check_pad, prepare=_with_value, by_form=True, batch=LEADING,
+)  # fmt: skip
 publish(constant_pad_nd, method=False)
 
 

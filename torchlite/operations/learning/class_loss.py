@@ -251,10 +251,8 @@ cross_entropy_loss = publish_python(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
     "float label_smoothing=0.0)",
     _cross_entropy,
-    function=False,
-    method=False,
-    comes_to=cross_entropy_steps,
-)
+    function=False, method=False, comes_to=cross_entropy_steps,
+)  # fmt: skip
 
 
 def _check_smoothing(label_smoothing: float) -> None:

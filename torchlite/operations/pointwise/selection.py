@@ -83,15 +83,9 @@ choose: Elementwise = Elementwise(
         "self": lambda g, condition: where(condition, g, 0),
         "other": lambda g, condition: where(condition, 0, g),
     },
-    check_form=_check_condition,
-    check_out=_check_chosen,
-    apart=("condition",),
-    prepare=_with_choices,
-    by_form=True,
-    numbers_count=True,
-    real_parts=False,
-    dtypes=ALL,
-)
+    check_form=_check_condition, check_out=_check_chosen, apart=("condition",), prepare=_with_choices, by_form=True,
+    numbers_count=True, real_parts=False, dtypes=ALL,
+)  # fmt: skip
 
 
 def _where_true(condition: Tensor) -> Any:
@@ -145,12 +139,10 @@ relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
     lambda g, result: g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0),
-    dtypes=REAL,
-    refuse=_relu_refuses,
-    on_arrays=by_kernel_of(threshold_backward, renamed={"self": "result"}, threshold=0),
-    formulas=True,
+    dtypes=REAL, refuse=_relu_refuses,
+    on_arrays=by_kernel_of(threshold_backward, renamed={"self": "result"}, threshold=0), formulas=True,
     check_in_place=_check_relu_in_place,
-)
+)  # fmt: skip
 publish(relu, inplace=True)
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
@@ -292,12 +284,9 @@ clamp = Elementwise(
         "min": lambda g, self, min, max: _where_it_is(g, _below, self, min, max),
         "max": lambda g, self, min, max: _where_it_is(g, _above, self, min, max),
     },
-    check=_check_bounds,
-    dtypes=ORDERED,
-    number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-)
+    check=_check_bounds, dtypes=ORDERED, number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
+    refuse=no_complex(NotImplementedError, _NO_COMPLEX), **_BOUNDED,
+)  # fmt: skip
 publish(clamp, names=("clamp", "clip"), inplace=True)
 
 
@@ -346,11 +335,8 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
             lambda g, self, other: g.masked_fill(self_wins(self, other).logical_not_(), 0),
             lambda g, self, other: g.masked_fill(self_wins(self, other), 0),
         ),
-        schema=TENSORS,
-        dtypes=ORDERED,
-        label=label,
-        **_no_complex(name),
-    )
+        schema=TENSORS, dtypes=ORDERED, label=label, **_no_complex(name),
+    )  # fmt: skip
 
 
 def _extreme(name: str, loses: Callable[[Any, Any], Any], wins: Callable[[Any, Any], Any]) -> Binary:
@@ -364,10 +350,8 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any], wins: Callable[[Any, A
         name,
         name,
         (lambda g, self, other: share(g, self, other, loses), lambda g, self, other: share(g, self, other, wins)),
-        schema=TENSORS,
-        dtypes=ORDERED,
-        **_no_complex(name),
-    )
+        schema=TENSORS, dtypes=ORDERED, **_no_complex(name),
+    )  # fmt: skip
 
 
 maximum = _extreme("maximum", operator.lt, operator.gt)
@@ -402,10 +386,8 @@ nan_to_num = Elementwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
     {"self": lambda g, self: g * self.isfinite()},
-    complex_gradients=False,
-    dtypes=COMMON,
-    arranged=arranged_as_copy,
-)
+    complex_gradients=False, dtypes=COMMON, arranged=arranged_as_copy,
+)  # fmt: skip
 publish(nan_to_num, inplace=True)
 
 

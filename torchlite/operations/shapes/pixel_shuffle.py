@@ -59,18 +59,14 @@ pixel_shuffle = LaidOp(
     "pixel_shuffle(Tensor self, int upscale_factor)",
     _pixel_shuffle,
     {"self": lambda g, upscale_factor: pixel_unshuffle.apply(g, upscale_factor)},
-    check=_check_shuffle,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_shuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 pixel_unshuffle = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
     {"self": By(pixel_shuffle, {"upscale_factor": "downscale_factor"})},
-    check=_check_unshuffle,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_unshuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(pixel_shuffle, method=False)
 publish(pixel_unshuffle, method=False)
 
@@ -103,10 +99,8 @@ def _declare(name: str) -> None:
         f"{name}(Tensor self, int groups)",
         _channel_shuffle,
         {"self": lambda g, self_shape, groups: op.apply(g, self_shape[1] // groups)},
-        check=_check_channels,
-        linear=True,
-        batch=_shuffled_batch,
-    )
+        check=_check_channels, linear=True, batch=_shuffled_batch,
+    )  # fmt: skip
     publish(op, method=False)
 
 

@@ -96,10 +96,8 @@ rot90: LaidOp = LaidOp(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
     _rot90,
     {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
-    check=_check_rot90,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_rot90, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(rot90)
 
 
@@ -227,10 +225,8 @@ def _triangle(name: str) -> Op:
         f"{name}(Tensor self, int diagonal=0)",
         kernel,
         {"self": ITSELF},
-        linear=True,
-        batch=LEADING,
-        repeats=True,
-    )
+        linear=True, batch=LEADING, repeats=True,
+    )  # fmt: skip
     publish(op, inplace=True)
     return op
 

@@ -87,11 +87,8 @@ select_scatter: LaidOp = LaidOp(
         "self": lambda g, src_shape, dim, index: select_scatter.apply(g, zeros(g, src_shape), dim, index),
         "src": select,
     },
-    linear=True,
-    batch=LEADING,
-    shows="dim index",
-    complex_gradients=False,
-)
+    linear=True, batch=LEADING, shows="dim index", complex_gradients=False,
+)  # fmt: skip
 publish(select)
 publish(select_scatter)
 
@@ -136,12 +133,8 @@ slice_scatter: LaidOp = LaidOp(
         ),
         "src": slice_,
     },
-    linear=True,
-    exact_out=True,
-    batch=LEADING,
-    shows="dim start end step",
-    complex_gradients=False,
-)
+    linear=True, exact_out=True, batch=LEADING, shows="dim start end step", complex_gradients=False,
+)  # fmt: skip
 publish(slice_scatter)
 
 
@@ -218,10 +211,8 @@ diagonal_scatter: LaidOp = LaidOp(
         ),
         "src": diagonal,
     },
-    linear=True,
-    batch=LEADING,
-    shows="offset dim1 dim2",
-)
+    linear=True, batch=LEADING, shows="offset dim1 dim2",
+)  # fmt: skip
 
 
 def _diag_embed(backend: Backend, array: Array, offset: int, dim1: int, dim2: int) -> Any:
