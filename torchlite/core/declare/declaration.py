@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
 from ..machine.registry import registry
@@ -58,6 +58,7 @@ class By:
         self.fn = fn if fixed else op.apply
 
 
+Derivative: TypeAlias = "Callable[..., Any] | By | Declaration"
 ITSELF: Any = object()  # said of an operand: its derivative is the op again, of the gradient in the operand's place
 
 
@@ -182,7 +183,7 @@ class Declaration(metaclass=_Declared):
 
     def __init__(
         self, schema: str, kernel: str | Callable[..., Any] | None = None,
-        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None, *,
+        vjp: Mapping[str, Derivative | None] | Derivative | None = None, *,
         check: Callable[..., None] | None = None, check_form: Callable[..., None] | None = None,
         promote: Sequence[str] = (), node: str | type[OpNode] | None = None,
         number_nodes: Mapping[str, str] | None = None, **words: Any,

@@ -61,7 +61,7 @@ pixel_shuffle = LaidOp(
     {"self": lambda g, upscale_factor: pixel_unshuffle.apply(g, upscale_factor)},
     check=_check_shuffle, linear=True, batch=LEADING,
 )  # fmt: skip
-pixel_unshuffle = LaidOp(
+pixel_unshuffle: LaidOp = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
     {"self": By(pixel_shuffle, {"upscale_factor": "downscale_factor"})},
