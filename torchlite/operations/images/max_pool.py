@@ -222,12 +222,10 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         return from_image.apply(g, places)
 
     backward = LaidOp(
-        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor taps, {numbers})",
-        _max_pool_backward,
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor taps, {numbers})", _max_pool_backward,
         {"grad_output": second, "self": zero_gradient, "taps": None},
-        node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
-        batch=LEADING,
-    )
+        node=f"MaxPool{dims}DWithIndicesBackwardBackward0", batch=LEADING,
+    )  # fmt: skip
 
     def gradient(
         g: Any, self: Any, taps: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
@@ -235,12 +233,9 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         return backward.apply(g, self, taps, kernel_size, stride, padding, dilation, ceil_mode)
 
     alone = LaidOp(
-        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)",
-        _max_pool,
-        {"self": gradient},
-        node=node,
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": gradient}, node=node,
         batch=LEADING,
-    )
+    )  # fmt: skip
 
     arguments = (
         f"Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], {several} dilation=[1], "

@@ -77,12 +77,8 @@ def _nansum_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 
 nansum = Reduction(
-    f"nansum({OPTIONAL_DIMS})",
-    _nansum,
-    _nansum_vjp,
-    integers="int64",
-    check_form=_check_nansum,
-)
+    f"nansum({OPTIONAL_DIMS})", _nansum, _nansum_vjp, integers="int64", check_form=_check_nansum,
+)  # fmt: skip
 publish(nansum)
 
 # ---- means
