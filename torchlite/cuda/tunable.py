@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from .unsupported import lacking_function
 
+_LACKING = (
+    "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_rotating_buffer_size",
+    "mgpu_tune_gemm_in_file", "read_file", "set_filename", "set_max_tuning_duration", "set_max_tuning_iterations",
+    "set_numerical_check_tolerances", "set_rotating_buffer_size", "tune_gemm_in_file",
+)  # fmt: skip
 __all__ = [
-    "enable", "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_results",
-    "get_rotating_buffer_size", "get_validators", "is_enabled", "mgpu_tune_gemm_in_file", "read_file",
-    "record_untuned_enable", "record_untuned_is_enabled", "set_filename", "set_max_tuning_duration",
-    "set_max_tuning_iterations", "set_numerical_check_tolerances", "set_rotating_buffer_size", "tune_gemm_in_file",
-    "tuning_enable", "tuning_is_enabled",
+    "enable", "get_results", "get_validators", "is_enabled", "record_untuned_enable", "record_untuned_is_enabled",
+    "tuning_enable", "tuning_is_enabled", *_LACKING,
 ]  # fmt: skip
 
 _WHY = "cuBLAS chooses how it multiplies"
@@ -57,15 +59,4 @@ def get_validators() -> tuple[()]:
     return ()
 
 
-(
-    get_filename, get_max_tuning_duration, get_max_tuning_iterations, get_rotating_buffer_size, mgpu_tune_gemm_in_file,
-    read_file, set_filename, set_max_tuning_duration, set_max_tuning_iterations, set_numerical_check_tolerances,
-    set_rotating_buffer_size, tune_gemm_in_file,
-) = [
-    lacking_function(name, _WHY, "torch.cuda.tunable")
-    for name in (
-        "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_rotating_buffer_size",
-        "mgpu_tune_gemm_in_file", "read_file", "set_filename", "set_max_tuning_duration", "set_max_tuning_iterations",
-        "set_numerical_check_tolerances", "set_rotating_buffer_size", "tune_gemm_in_file",
-    )
-]  # fmt: skip
+globals().update({name: lacking_function(name, _WHY, "torch.cuda.tunable") for name in _LACKING})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .declaration import ITSELF, By
 from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op

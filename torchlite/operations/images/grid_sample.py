@@ -381,7 +381,7 @@ _affine_grid = LaidOp(
 _affine_grid_backward: LaidOp = LaidOp(
     "affine_grid_generator_backward(Tensor grad_output, int[] image_size, bool align_corners)",
     _affine_backward,
-    {"grad_output": lambda g, image_size, align_corners: _affine_grid.apply(g, image_size, align_corners)},
+    {"grad_output": _affine_grid},
     linear=True,
     batch=LEADING,
 )

@@ -204,8 +204,10 @@ _ENDS = {
 }
 
 
-def check_info(info: Any, name: str) -> None:
-    """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
+def check_info(info: Any, name: str | None) -> None:
+    """Raise, in the words of a function, if one asks for it, for the first matrix whose `info` is not 0."""
+    if name is None:
+        return
     numbers = info.reshape(-1).tolist()
     element = next((i for i, n in enumerate(numbers) if n), None)
     if element is not None:

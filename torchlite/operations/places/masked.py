@@ -62,12 +62,8 @@ masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     in_c("masked_fill.write", _fill),
     {"self": _outside, "mask": None},
-    kernel=_filled,
-    check_form=_check_fill,
-    **_IN_PLACE,
-    batch=BROADCAST,
-    shows="",
-)
+    kernel=_filled, check_form=_check_fill, **_IN_PLACE, batch=BROADCAST, shows="",
+)  # fmt: skip
 masked_fill_tensor = Writing(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     in_c("masked_fill.write", _fill),
@@ -76,13 +72,9 @@ masked_fill_tensor = Writing(
         "mask": None,
         "value": lambda g, mask: g.masked_fill(mask.logical_not(), 0).sum(),
     },
-    kernel=_filled,
-    check_form=_check_fill,
-    **_IN_PLACE,
-    node="MaskedFillBackward1",
-    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
-    shows="",
-)
+    kernel=_filled, check_form=_check_fill, **_IN_PLACE, node="MaskedFillBackward1",
+    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self), shows="",
+)  # fmt: skip
 publish(masked_fill_tensor, masked_fill_scalar, inplace=True)
 
 
@@ -183,13 +175,9 @@ masked_scatter = Writing(
     "masked_scatter(Tensor self, Tensor mask, Tensor source)",
     _scatter,
     {"self": _outside, "mask": None, "source": _scatter_source},
-    kernel=_scattered,
-    check=_check_scatter,
-    check_in_place=_check_scatter_in_place,
-    linear=True,
-    batch=_gathered,
+    kernel=_scattered, check=_check_scatter, check_in_place=_check_scatter_in_place, linear=True, batch=_gathered,
     shows="source_sym_sizes",
-)
+)  # fmt: skip
 publish(masked_scatter, inplace=True)
 
 

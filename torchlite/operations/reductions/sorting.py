@@ -66,10 +66,8 @@ sort_stable = Along(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     lambda xp, array, axis, stable, descending: _sort(xp, array, axis, descending),
     put_at,
-    result=INDICES,
-    node="SortBackward1",
-    **_SORTING,
-)
+    result=INDICES, node="SortBackward1", **_SORTING,
+)  # fmt: skip
 publish(sort, sort_stable)
 
 
@@ -86,10 +84,8 @@ argsort = Along(
 argsort_stable = Along(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
     lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
-    result=dt.int64,
-    check=_ask_history,
-    **_SORTING,
-)
+    result=dt.int64, check=_ask_history, **_SORTING,
+)  # fmt: skip
 publish(argsort, argsort_stable)
 
 
@@ -173,13 +169,8 @@ topk = Along(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     _topk,
     put_at,
-    result=INDICES,
-    refuse=_refuse_topk,
-    exact_out=True,
-    check_form=_check_topk,
-    prepare=_with_one,
-    by_form=True,
-)
+    result=INDICES, refuse=_refuse_topk, exact_out=True, check_form=_check_topk, prepare=_with_one, by_form=True,
+)  # fmt: skip
 publish(topk)
 
 
@@ -208,12 +199,8 @@ kthvalue = Reduction(
         "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))].copy()
     ),
     put_at,
-    result=INDICES,
-    exact_out=True,
-    check_form=_check_kth,
-    check_out=_check_kth_apart,
-    complex_gradients=False,
-)
+    result=INDICES, exact_out=True, check_form=_check_kth, check_out=_check_kth_apart, complex_gradients=False,
+)  # fmt: skip
 publish(kthvalue)
 
 

@@ -140,13 +140,9 @@ cat = LaidOp(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
     {"tensors": _cat_backward},
-    promote=("tensors",),
-    check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
-    into=_into_cat,
-    linear=True,
-    batch=Leading(given=_filled_up),
-    shows="dim",
-)
+    promote=("tensors",), check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    into=_into_cat, linear=True, batch=Leading(given=_filled_up), shows="dim",
+)  # fmt: skip
 publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 
@@ -181,12 +177,9 @@ stack = Op(
     "stack(Tensor[] tensors, int dim=0)",
     _stack,
     {"tensors": _stack_backward},
-    promote=("tensors",),
-    check_form=_some(RuntimeError("stack expects a non-empty TensorList")),
-    into=_into_joined,
-    linear=True,
-    batch=Leading(more=1),
-)
+    promote=("tensors",), check_form=_some(RuntimeError("stack expects a non-empty TensorList")), into=_into_joined,
+    linear=True, batch=Leading(more=1),
+)  # fmt: skip
 publish(stack, method=False)
 
 
