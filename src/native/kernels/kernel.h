@@ -14,6 +14,8 @@
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
 
+#pragma GCC visibility push(hidden)  // as in native.h
+
 #include "../threads.h"
 #include "loops/loops.h"
 
@@ -21,7 +23,7 @@ typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
 typedef struct { const char *name; Attempt attempt; } KernelDef;
 
 PyArrayObject *result_like(PyArrayObject *x);  // kernel.c: for the results of a pointwise kernel; `out=`, where that fits
-extern const Loops *loops;  // isa.c: those of the instruction set chosen
+extern Loops loops[1];  // isa.c: those of the instruction set chosen
 int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
 // sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
@@ -191,5 +193,7 @@ INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made 
             call; \
         } \
     } while (0)
+
+#pragma GCC visibility pop
 
 #endif
