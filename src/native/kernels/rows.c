@@ -155,12 +155,37 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
 
-// The totals of columns as an array of floats, or None where they are not wanted.
-static PyObject *totals(int wanted, const double *sums, PyArrayObject *x, int last, N n)
+enum { FEW_ROWS = 32 };  // which are added up in single precision, and by one thread
+
+typedef struct { const float *g, *x, *mean, *rstd; float *to; N rows, n; } Sums;
+
+static void sums_share(void *work, N from, N to)
+{
+    const Sums *w = work;
+    for (N b = from; b < to; b++) {
+        const N r = b * FEW_ROWS, rows = w->rows - r < FEW_ROWS ? w->rows - r : FEW_ROWS;
+        loops->layer_norm_sums(w->g + r * w->n, w->x + r * w->n, w->mean + r, w->rstd + r, w->to + b * 2 * w->n, rows, w->n);
+    }
+}
+
+// What the weight's gradients, and then the bias's, come to: of a few rows each, and then of these. Whether there is memory.
+static int add_rows_up(Sums w, float *made)
+{
+    const N parts = (w.rows + FEW_ROWS - 1) / FEW_ROWS;
+    w.to = PyMem_Malloc((size_t)(parts * 2 * w.n) * sizeof *w.to);
+    if (!w.to) return PyErr_NoMemory(), 0;
+    SHARED(sums_share, w, parts, FEW_ROWS * w.n);
+    sum_columns(w.to, NULL, 0, made, parts, 2 * w.n);
+    PyMem_Free(w.to);
+    return 1;
+}
+
+// The numbers as an array, or None where they are not wanted.
+static PyObject *totals(int wanted, const float *sums, PyArrayObject *x, int last, N n)
 {
     if (!wanted) return Py_NewRef(Py_None);
     PyArrayObject *made = fresh(last, last_dims(x, last));
-    for (N i = 0; made && i < n; i++) data_of(made)[i] = (float)sums[i];
+    if (made) memcpy(data_of(made), sums, n * sizeof *sums);
     return (PyObject *)made;
 }
 
@@ -185,13 +210,12 @@ static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
         SHARED(norm_share, work, rows, n);
     }
     if (!wanted[1] && !wanted[2]) return Py_BuildValue("(NOO)", to_x, Py_None, Py_None);
-    double *sums = PyMem_Malloc((size_t)n * 24);  // of both, and room for as many floats
-    if (!sums) {
+    float *sums = PyMem_Malloc((size_t)n * 2 * sizeof *sums);
+    if (!sums || !add_rows_up((Sums){data_of(g), data_of(x), data_of(mean), data_of(rstd), NULL, rows, n}, sums)) {
+        PyMem_Free(sums);
         Py_DECREF(to_x);
         return PyErr_NoMemory();
     }
-    WORK(rows * n, loops->layer_norm_sums(data_of(g), data_of(x), data_of(mean), data_of(rstd), sums, sums + n,
-                                          (float *)(sums + 2 * n), rows, n));
     PyObject *to_w = totals(wanted[1], sums, x, last, n), *to_b = totals(wanted[2], sums + n, x, last, n);
     PyMem_Free(sums);
     return Py_BuildValue("(NNN)", to_x, to_w, to_b);
