@@ -68,7 +68,11 @@ INLINE float nearest_exp_of(float x)
     return times_power(sum + (p * r * (r * r) + ((1.0f - sum) + near + (lost * sum + FUSED(half, r, r - near)))), bits);
 }
 
-INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
+INLINE float sigmoid_of(float x)
+{
+    const float power = exp_of(-x), sum = 1.0f + power, share = 1.0f / sum, lost = 1.0f - sum + power;
+    return sum == INFINITY ? 0 : share - share * share * lost;
+}
 
 // e to the x is a power of 2, and that times what is returned.
 INLINE double expm1_of_rest(double x, double *power)
