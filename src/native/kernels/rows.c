@@ -121,14 +121,13 @@ static void shape_of_rows(PyArrayObject *x, int last, npy_intp *shape)
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
 }
 
-typedef struct { const float *x, *w, *b, *g; float *to, *mean, *rstd; N n; double eps; } Normalization;
+typedef struct { const float *x, *w, *b; float *to, *mean, *rstd; N n; double eps; } Normalization;
 
 static void norm_share(void *work, N from, N to)
 {
     const Normalization *w = work;
     const N at = from * w->n;
-    if (w->g) loops->layer_norm_slope(w->g + at, w->x + at, w->mean + from, w->rstd + from, w->w, w->to + at, to - from, w->n);
-    else loops->layer_norm(w->x + at, w->w, w->b, w->to + at, w->mean + from, w->rstd + from, to - from, w->n, w->eps);
+    loops->layer_norm(w->x + at, w->w, w->b, w->to + at, w->mean + from, w->rstd + from, to - from, w->n, w->eps);
 }
 
 static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
@@ -150,34 +149,25 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
         Py_XDECREF(rstd);
         return NULL;
     }
-    Normalization work = {data_of(x), data_or_null(w), data_or_null(b), NULL, data_of(y), data_of(mean), data_of(rstd), n, eps};
+    Normalization work = {data_of(x), data_or_null(w), data_or_null(b), data_of(y), data_of(mean), data_of(rstd), n, eps};
     SHARED(norm_share, work, rows, n);
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
 
-enum { FEW_ROWS = 32 };  // which are added up in single precision, and by one thread
+enum { FEW_ROWS = 32 };  // of which sums are in single precision: while they are in the cache, all is done with them
 
-typedef struct { const float *g, *x, *mean, *rstd; float *to; N rows, n; } Sums;
+// The input's gradients, and for some rows each the sums that the weight's and the bias's are made of; where they are wanted.
+typedef struct { const float *g, *x, *mean, *rstd, *w; float *to, *sums; N rows, n; } Gradients;
 
-static void sums_share(void *work, N from, N to)
+static void gradients_share(void *work, N from, N to)
 {
-    const Sums *w = work;
+    const Gradients *s = work;
     for (N b = from; b < to; b++) {
-        const N r = b * FEW_ROWS, rows = w->rows - r < FEW_ROWS ? w->rows - r : FEW_ROWS;
-        loops->layer_norm_sums(w->g + r * w->n, w->x + r * w->n, w->mean + r, w->rstd + r, w->to + b * 2 * w->n, rows, w->n);
+        const N r = b * FEW_ROWS, rows = s->rows - r < FEW_ROWS ? s->rows - r : FEW_ROWS, n = s->n;
+        const float *g = s->g + r * n, *x = s->x + r * n;
+        if (s->to) loops->layer_norm_slope(g, x, s->mean + r, s->rstd + r, s->w, s->to + r * n, rows, n);
+        if (s->sums) loops->layer_norm_sums(g, x, s->mean + r, s->rstd + r, s->sums + b * 2 * n, rows, n);
     }
-}
-
-// What the weight's gradients, and then the bias's, come to: of a few rows each, and then of these. Whether there is memory.
-static int add_rows_up(Sums w, float *made)
-{
-    const N parts = (w.rows + FEW_ROWS - 1) / FEW_ROWS;
-    w.to = PyMem_Malloc((size_t)(parts * 2 * w.n) * sizeof *w.to);
-    if (!w.to) return PyErr_NoMemory(), 0;
-    SHARED(sums_share, w, parts, FEW_ROWS * w.n);
-    sum_columns(w.to, NULL, 0, made, parts, 2 * w.n);
-    PyMem_Free(w.to);
-    return 1;
 }
 
 // The numbers as an array, or None where they are not wanted.
@@ -201,24 +191,21 @@ static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
     N rows = PyArray_SIZE(x) / n;
     int wanted[3];
     if (!wanted_of(a[7], 3, wanted) || (wanted[1] && !w) || (wanted[2] && !b)) return NULL;
-    PyObject *to_x = Py_NewRef(Py_None);
-    if (wanted[0]) {
-        Py_SETREF(to_x, (PyObject *)fresh_like(x));
-        if (!to_x) return NULL;
-        Normalization work = {data_of(x), data_or_null(w), NULL, data_of(g), data_of((PyArrayObject *)to_x), data_of(mean),
-                              data_of(rstd), n};
-        SHARED(norm_share, work, rows, n);
-    }
-    if (!wanted[1] && !wanted[2]) return Py_BuildValue("(NOO)", to_x, Py_None, Py_None);
-    float *sums = PyMem_Malloc((size_t)n * 2 * sizeof *sums);
-    if (!sums || !add_rows_up((Sums){data_of(g), data_of(x), data_of(mean), data_of(rstd), NULL, rows, n}, sums)) {
+    const N parts = (rows + FEW_ROWS - 1) / FEW_ROWS;
+    PyArrayObject *to_x = wanted[0] ? fresh_like(x) : NULL;
+    float *sums = wanted[1] || wanted[2] ? PyMem_Malloc((size_t)((parts + 1) * 2 * n) * sizeof *sums) : NULL;
+    if ((wanted[0] && !to_x) || ((wanted[1] || wanted[2]) && !sums)) {
         PyMem_Free(sums);
-        Py_DECREF(to_x);
+        Py_XDECREF(to_x);
         return PyErr_NoMemory();
     }
-    PyObject *to_w = totals(wanted[1], sums, x, last, n), *to_b = totals(wanted[2], sums + n, x, last, n);
+    Gradients work = {data_of(g), data_of(x), data_of(mean), data_of(rstd), data_or_null(w), data_or_null(to_x), sums, rows, n};
+    SHARED(gradients_share, work, parts, FEW_ROWS * n);
+    float *all = sums ? sums + parts * 2 * n : NULL;
+    if (sums) sum_columns(sums, NULL, 0, all, parts, 2 * n);
+    PyObject *to_w = totals(wanted[1], all, x, last, n), *to_b = totals(wanted[2], all + n, x, last, n);
     PyMem_Free(sums);
-    return Py_BuildValue("(NNN)", to_x, to_w, to_b);
+    return Py_BuildValue("(NNN)", or_none(to_x), to_w, to_b);
 }
 
 const KernelDef row_kernels[] = {

@@ -32,7 +32,7 @@ static void sum_share(void *work, N from, N to)
     if (!w->totals) loops->sum_of_ends(w->x + from * w->last, w->squared, w->y + from, 1, to - from, w->last);
 }
 
-enum { ABREAST = 64 };  // columns that are added up by one thread
+enum { ABREAST = 64 };  // columns that are added up by one thread at least
 
 typedef struct { const float *x, *weights; int squared; float *y; N rows, n; } Columns;
 
@@ -46,7 +46,8 @@ static void columns_share(void *work, N from, N to)
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n)
 {
     Columns work = {x, weights, squared, y, rows, n};
-    SHARED(columns_share, work, (n + ABREAST - 1) / ABREAST, rows * ABREAST);
+    const N blocks = (n + ABREAST - 1) / ABREAST, least = least_of(rows * ABREAST), each = blocks / threads;
+    WORK(rows * n, in_shares(columns_share, &work, blocks, each > least ? each : least));  // long rows are read faster
 }
 
 // Of all: by blocks, and then of these.

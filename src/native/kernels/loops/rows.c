@@ -110,16 +110,14 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
 {
     for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
         float m = mean[r], v = rstd[r];
-        double sum, along, left;
-        WIDE_SUM(left, n, x[i] - m)  // what the mean was rounded by
-        left /= n;
-        if (w) {
-            WIDE_SUM(sum, n, g[i] * w[i])
-            WIDE_SUM(along, n, g[i] * w[i] * (x[i] - m))
-        } else {
-            WIDE_SUM(sum, n, g[i])
-            WIDE_SUM(along, n, g[i] * (x[i] - m))
+        double sum = 0, along = 0, left = 0;  // the last is what the mean was rounded by
+        PRAGMA(omp simd reduction(+ : sum, along, left)) for (N i = 0; i < n; i++) {
+            const float share = w ? g[i] * w[i] : g[i], far = x[i] - m;
+            sum += share;
+            along += share * far;
+            left += far;
         }
+        left /= n;
         double slope = (along - left * sum) / n * v * v;
         float a = (float)(sum / n - left * slope), c = (float)slope;
         if (w) {
