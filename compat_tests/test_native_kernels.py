@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import torchlite
+from torchlite.backends import numpy as numpy_backend
 from torchlite.backends.base import Backend, cast_array, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
@@ -61,7 +62,7 @@ DRAWN = {  # parameters
     "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
-    "cast": cast_array, "map_all": resample._map_all,
+    "cast": cast_array, "copy.rows": numpy_backend.copy, "map_all": resample._map_all,
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "masked_fill.write": masked._fill,
@@ -80,7 +81,7 @@ def twin_of(name):
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
     twin = Backend.kernel(get_backend("cpu"), registry[name])
-    if name in ("cumsum", "cumprod", "var.correction", "std.correction"):  # which are in double precision at first
+    if name in ("cumsum", "cumprod", "logcumsumexp", "var.correction", "std.correction"):  # wide at first
         return lambda array, *rest: np.asarray(twin(array, *rest)).astype(array.dtype)
     return twin
 
@@ -383,6 +384,8 @@ CONVOLUTIONS = [  # images, weights, stride, padding, dilation, groups
     ((3, 300, 9), (100, 300, 7), (1,), (2,), (1,), 1),
     ((2, 230, 24, 24), (96, 230, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # one image at a time
     ((2, 100, 3, 4, 5), (96, 100, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((6, 16, 20, 20), (32, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # whose gradients are added up in parts
+    ((7, 4, 40, 40), (8, 4, 3, 3), (1, 1), (0, 1), (1, 1), 1),
 ]
 
 
@@ -985,6 +988,35 @@ def test_extremes_of_rows(isa, name, shape):
             pair.agree((x, (len(shape) - 1,), True), 0, 0, taken=None)
 
 
+@pytest.mark.parametrize("name", ("amax", "amin", "max", "min"))
+@pytest.mark.parametrize("shape", [(64,), (70, 79), (1 << 15,), (1 << 16,), (2, 300, 111), (65537,), (0,), (7,)])
+def test_extremes_of_all(isa, name, shape):
+    pair, x = Pair(name), numbers(shape)
+    axes = [None, tuple(range(len(shape)))] if name.startswith("a") else [None]
+    for bad in (None, np.inf, -np.inf, np.nan) if x.size else ():
+        for at in (0, x.size // 2, -1):
+            if bad is not None:
+                x.reshape(-1)[at] = bad
+            for axis, keepdim in itertools.product(axes, (False, True)):
+                pair.agree((x, axis, keepdim), 0, 0, taken=None)
+    assert pair.declined == 0 or x.size < 64 or not name.startswith("a")
+
+
+@pytest.mark.parametrize("shape", [(70, 80), (64, 65), (3, 40, 50), (5, 3, 17, 33), (2, 2, 2, 40, 31), (4, 1, 1100)])
+def test_copies_of_dimensions_in_another_order(isa, shape):
+    pair, x = Pair("copy.rows"), numbers(shape)
+    for order in itertools.permutations(range(len(shape))):
+        turned = x.transpose(order)
+        pair.agree((turned, "C"), 0, 0, taken=None)
+        pair.agree((turned[..., 1:], "C"), 0, 0, taken=None)
+        pair.agree((turned[..., ::-1], "C"), 0, 0, taken=None)
+        pair.agree((np.broadcast_to(turned[..., :1], turned.shape), "C"), 0, 0, taken=None)
+    pair.agree((x, "C"), 0, 0, taken=False)
+    pair.agree((x.T, "K"), 0, 0, taken=False)
+    pair.agree((x.astype(np.float64).T, "C"), 0, 0, taken=False)
+    pair.agree((x.T, "C"), 0, 0, taken=x.size >= 4096)
+
+
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 1, 40)])
 def test_norms(isa, shape):
     pair = Pair("linalg_vector_norm")
@@ -1034,13 +1066,21 @@ def test_variances(isa, name, shape):
     pair.agree((x, None, False, 1), taken=False)
 
 
-@pytest.mark.parametrize("name", ("cumsum", "cumprod"))
+@pytest.mark.parametrize("name", ("cumsum", "cumprod", "logcumsumexp"))
 @pytest.mark.parametrize("shape", [(1,), (65,), (3, 17), (8, 33), (19, 5), (4, 5, 7), (2, 9, 300), (0, 3), (3, 0)])
 def test_running_totals(isa, name, shape):
     for axis in (*range(len(shape)), -1):
         for x in (numbers(shape, scale=1.0), special(shape)):
             for laid, taken in layouts(x):
                 Pair(name).agree((laid, axis), 1e-5, 1e-5, taken, signs=name == "cumprod")  # PyTorch begins with +0
+
+
+@pytest.mark.parametrize("dim", (0, 1))
+def test_logarithms_of_totals_are_as_exact_as_pytorchs(isa, dim):
+    x = numbers((700, 900))
+    truth = np.logaddexp.accumulate(x.astype(np.float64), dim)
+    made, theirs = Pair("logcumsumexp").kernel(x, dim), torch.from_numpy(x).logcumsumexp(dim).numpy()
+    assert np.abs(made - truth).max() <= np.abs(theirs - truth).max() * 1.03
 
 
 def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
@@ -1342,7 +1382,9 @@ def good_calls():
     yield "constant_pad_nd", (image, (1, 2, -1, 0), np.array(0, np.float32))
     for name in ("amax", "amin"):
         yield name, (numbers((4, 80)), (1,), False)
-    for name in ("cumsum", "cumprod"):
+        yield name, (numbers((4, 80)), None, False)
+    yield "copy.rows", (numbers((70, 80)).T, "C")
+    for name in ("cumsum", "cumprod", "logcumsumexp"):
         yield name, (image, 2)
     yield "var.correction", (numbers((4, 40)), (1,), False, 1)
     yield "linalg_vector_norm", (numbers((4, 40)), (1,), False, 2)

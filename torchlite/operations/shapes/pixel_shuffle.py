@@ -44,7 +44,7 @@ def _pixel_shuffle(backend: Backend, self: Array, factor: int) -> Any:
     n = len(lead)
     parts = self.reshape((*lead, c // factor**2, factor, factor, h, w))
     made = parts.transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return like(backend, made.copy("C").reshape((*lead, c // factor**2, h * factor, w * factor)), self)
+    return like(backend, backend.copy(made, "C").reshape((*lead, c // factor**2, h * factor, w * factor)), self)
 
 
 def _pixel_unshuffle(backend: Backend, self: Array, factor: int) -> Any:
@@ -52,7 +52,7 @@ def _pixel_unshuffle(backend: Backend, self: Array, factor: int) -> Any:
     n = len(lead)
     parts = self.reshape((*lead, c, h // factor, factor, w // factor, factor))
     made = parts.transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return like(backend, made.copy("C").reshape((*lead, c * factor**2, h // factor, w // factor)), self)
+    return like(backend, backend.copy(made, "C").reshape((*lead, c * factor**2, h // factor, w // factor)), self)
 
 
 pixel_shuffle = LaidOp(
