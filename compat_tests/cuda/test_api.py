@@ -317,11 +317,12 @@ def test_graphed_callables_learn_as_modules_do():
 
 
 def learn(optimizer, seed, captured):
-    """What an MLP with dropout comes to after four steps, each told anew or all of them by one graph."""
+    """What a network that drops in attention, too, comes to after four steps, each told anew or all by one graph."""
     torch.manual_seed(seed)
     model = torch.nn.Sequential(
-        torch.nn.Linear(5, 8), torch.nn.GELU(), torch.nn.Dropout(0.5), torch.nn.Linear(8, 3)
-    ).cuda()
+        torch.nn.Linear(5, 8), torch.nn.GELU(), torch.nn.Dropout(0.5),
+        torch.nn.TransformerEncoderLayer(8, 2, 4, 0.3), torch.nn.Linear(8, 3),
+    ).cuda()  # fmt: skip
     optimizer = optimizer(model.parameters())
     x, y = torch.randn(4, 5, device="cuda"), torch.tensor([0, 2, 1, 1], device="cuda")
 
