@@ -232,8 +232,8 @@ attention = Op(
 
 
 def _dropped(backend: Backend, query: Array, *operands: Any) -> Any:
-    *operands, generator = operands
-    return stream_of_device("_dropped_attention", generator, backend).attention(query, *operands)
+    *others, generator = operands
+    return stream_of_device("_dropped_attention", generator, backend).attention(query, *others)
 
 
 def _dropped_backward(backend: Backend, g: Array, *operands: Any) -> Any:
@@ -269,12 +269,12 @@ dropped_attention: Op = Op(
 )  # fmt: skip
 
 
-def _drops(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float) -> bool:
-    """Whether the device drops weights of these within attention."""
-    if not 0 < p < 1 or not draws_itself(query):
+def _drops(operands: Sequence[Tensor], mask: Tensor | None, p: float) -> bool:
+    """Whether the device drops weights of queries, keys and values within attention."""
+    if not 0 < p < 1 or not draws_itself(operands[0]):
         return False
-    stream: Any = stream_of(None, query.backend.home)
-    return stream.takes_attention(query.array, key.array, value.array, None if mask is None else mask.array)
+    stream: Any = stream_of(None, operands[0].backend.home)
+    return stream.takes_attention(*[t.array for t in operands], None if mask is None else mask.array)
 
 
 _run_fused = shown.declare(_attention, _attention_backward)
@@ -388,7 +388,7 @@ def _scaled_dot_product_attention(
     operands = None if differentiated else _aligned(query, key, value, attn_mask)
     if operands is not None and not dropout_p:
         return attention.apply(*operands, attn_mask, is_causal, scale)[0]
-    if operands is not None and _drops(*operands, attn_mask, dropout_p):
+    if operands is not None and _drops(operands, attn_mask, dropout_p):
         return dropped_attention.apply(*operands, attn_mask, is_causal, scale, 1 - dropout_p, None)[0]
     causal, mask = _both(is_causal, attn_mask, query, key)
     weights = _weights(query, key, mask, causal, scale)
