@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import pkgutil
 import zipfile
 
 import pytest
@@ -160,6 +161,16 @@ def test_memory_of_no_accelerator():
     assert sorted(ours.__all__) == sorted(theirs.__all__)
     for name in theirs.__all__:
         assert told(getattr(ours, name)) == told(getattr(theirs, name))
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(torch.cuda.__path__) if m.name[0] != "_"])
+def test_modules_of_cuda_and_their_classes_have_pytorchs_names(name):
+    ours, theirs = (module(lib, f"cuda.{name}") for lib in (torchlite, torch))
+    public = getattr(theirs, "__all__", ())
+    assert [n for n in public if not hasattr(ours, n)] == []
+    for of in (n for n in public if isinstance(getattr(theirs, n), type)):
+        members = [m for m in dir(getattr(theirs, of)) if m[0] != "_" and not hasattr(getattr(ours, of), m)]
+        assert not members, (of, members)
 
 
 @pytest.mark.skipif(torchlite.cuda.is_available(), reason="there is CUDA")

@@ -11,7 +11,7 @@ from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, cannot_cast, dt, strided
 from ...core.values.errors import missing_kernel_of
-from ..making.draws import bernoulli_number, stream_of
+from ..making.draws import bernoulli_number, draws_itself, stream_of_device
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
 
@@ -85,10 +85,7 @@ _masked = Elementwise(
 
 def _drop(backend: Backend, x: Array, keep: float, generator: Any) -> Any:
     """The numbers that are kept, scaled, and which they are, where the device draws."""
-    stream: Any = stream_of(generator, backend)
-    if stream.on_host:
-        raise missing_kernel_of("_fused_dropout", backend)
-    return stream.dropout(x, keep)
+    return stream_of_device("_fused_dropout", generator, backend).dropout(x, keep)
 
 
 _drawn: Op = Op(
@@ -97,13 +94,6 @@ _drawn: Op = Op(
     {"self": lambda g, result1, p: _masked.apply(g, result1, 1 / p)},
     node="NativeDropoutBackward0", on_backend=True, by_form=False, differentiable=1,
 )  # fmt: skip
-
-
-def _draws_itself(input: Tensor) -> bool:
-    """Whether the device makes the numbers where they are wanted."""
-    backend = input.backend.home
-    fits = input.is_cuda and input.dtype in dt.FLOATS and not local.state.levels
-    return fits and not stream_of(None, backend).on_host
 
 
 @published(
@@ -115,7 +105,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if train is False or not input.numel():
         mask = input.new_ones(input.shape, dtype=dt.bool_)
         return _masked.apply(input, mask, 1.0), mask
-    if p < 1 and _draws_itself(input):
+    if p < 1 and input.dtype in dt.FLOATS and draws_itself(input):
         return _drawn.apply(input, 1 - p, None)
     mask = _kept(input, 1 - p, dt.bool_)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
