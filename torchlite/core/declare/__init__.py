@@ -20,6 +20,7 @@ from .publishing import (
     publish_loss,
     publish_python,
     published,
+    seen_whole,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
 from .schema import Signature, dtype_of, is_tensor, longs, refusal, taking

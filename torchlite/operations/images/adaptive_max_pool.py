@@ -177,6 +177,7 @@ def _declare_fractional(dims: int) -> Any:
         f"{schema} -> (Tensor result0, Tensor result1)", _fractional,
         {"self": By(to_image, {"indices": "result1"}), "random_samples": None},
         node=f"FractionalMaxPool{dims}DBackward0", batch=LEADING, non_differentiable=("random_samples",),
+        shows="kernel_size output_size",
     )  # fmt: skip
 
     def pool(self: Tensor, kernel_size: Ints, output_size: Ints, random_samples: Tensor) -> Any:
@@ -189,6 +190,12 @@ def _declare_fractional(dims: int) -> Any:
         samples = random_samples.narrow(0, 0, images) if random_samples.shape[0] > images else random_samples
         return op.apply(self, window, count, samples if self.dim() == dims + 2 else samples.squeeze(0))
 
+    publish_python(
+        f"{name}_backward(Tensor grad_output, Tensor self, {several} kernel_size, {several} output_size, "
+        "Tensor indices)",
+        lambda grad_output, self, kernel_size, output_size, indices: to_image.apply(grad_output, self, indices),
+        function=False, method=False,
+    )  # fmt: skip
     return publish_python(schema, pool, function=False, method=False)
 
 

@@ -262,6 +262,8 @@ def _as_row(pool: Any) -> Any:
         _check_1d(self, given, ceil_mode, pool is not max_pool2d)
         if pool is max_pool2d and self.dtype not in dt.FLOATS:
             raise errors.not_implemented_for("max_pool2d" if requires_grad(self) else "max_pool1d_impl", self.dtype)
+        if pool is max_pool2d and is_watched() and requires_grad(self):  # which gives the indices, too
+            return max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
         window, stride, padding, dilation = given.values()
         made = pool(self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
         if isinstance(made, tuple):
@@ -276,7 +278,7 @@ _ROWS = (
     "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
 )
 publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False, by_form=False)
-publish_python(
+max_pool1d_with_indices = publish_python(
     f"max_pool1d_with_indices({_ROWS}) -> (Tensor result0, Tensor result1)",
     _as_row(max_pool2d_with_indices),
     method=False,
