@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel in two processes, beside PyTorch's with gloo."""
+"""FullyShardedDataParallel in two processes and in four, beside PyTorch's with gloo."""
 
 import importlib
 
@@ -153,7 +153,7 @@ def summoned_in_part(torch, dist, tell):
 def with_options(torch, dist, tell):
     home = fsdp(torch)
     kinds, pre, post = home.ShardingStrategy, *home.BackwardPrefetch
-    mesh = dist.init_device_mesh("cpu", (2,))
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
     pins = torch.__name__ == "torch"  # which offloads and broadcasts where there is a GPU only
     for options in (
         {} if pins else {"cpu_offload": home.CPUOffload(offload_params=True)}, {"device_mesh": mesh},
@@ -195,8 +195,9 @@ def stories(torch, tell):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_modules_are_sharded_as_pytorchs_are():
-    same_numbers(stories)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_modules_are_sharded_as_pytorchs_are(ranks):
+    same_numbers(stories, ranks)
 
 
 def frees(torch, tell):

@@ -236,8 +236,8 @@ def _engines(
     by_name: dict[str, Engine] = {}
     for device, talks_by in config.device_backend_map.items():
         kind = "nccl" if talks_by == "nccl" else "cpu"
-        if kind == "cpu" and talks_by != "mpi" and launched.by_mpi():
-            _say_what_is_meant(talks_by)
+        if kind == "cpu" and talks_by != "mpi" and (started := launched.by_mpi()):
+            _say_what_is_meant(talks_by, started.rank)
         if kind not in by_name:
             _check_mpi(talks_by, len(ranks))
             by_name[kind] = connect(kind, PrefixStore(f"{name}/{kind}", store), rank, ranks, timeout.total_seconds())
@@ -246,8 +246,9 @@ def _engines(
 
 
 @functools.cache
-def _say_what_is_meant(talks_by: str) -> None:
-    _log.debug("started by mpiexec: %s means MPI", talks_by)
+def _say_what_is_meant(talks_by: str, rank: int) -> None:
+    # Of a process that was killed, mpiexec names the number alone.
+    _log.debug("rank %d (process %d) was started by mpiexec: %s means MPI", rank, os.getpid(), talks_by)
 
 
 def _check_mpi(talks_by: str, size: int) -> None:
@@ -283,7 +284,8 @@ def new_group(
 ) -> Any:  # fmt: skip
     """A group of some processes, or `GroupMember.NON_GROUP_MEMBER` where this is none of them.
 
-    All processes call this, also those that are not in the group (unless `use_local_synchronization`).
+    All processes call this, also those that are not in the group; with `use_local_synchronization`, these need not,
+    and get None.
     """
     world = _get_default_group()
     chosen = list(world._ranks) if ranks is None else list(ranks)
@@ -302,7 +304,7 @@ def new_group(
             )
     name = _group_name(chosen, use_local_synchronization)
     if get_rank() not in chosen:
-        return GroupMember.NON_GROUP_MEMBER
+        return None if use_local_synchronization else GroupMember.NON_GROUP_MEMBER
     asked = world._asked_for if backend is None else Backend(backend)
     config = BackendConfig(asked)
     _check_available(config, explicit=asked != Backend.UNDEFINED)
