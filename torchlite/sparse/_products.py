@@ -176,6 +176,9 @@ def _product_of(a: Tensor, b: Tensor) -> Tensor:
 @rule("mm matmul")
 def product_of(a: Tensor, b: Tensor) -> Tensor:
     base = a.layout if is_sparse(b) else strided
+    if base is strided and _is_nothing(a, b):
+        _check_inner(a, b)
+        return tensors.zeros((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
     if base in _BLOCKED:
         raise RuntimeError(
             f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(a)}"
@@ -196,6 +199,11 @@ def _addmm_in_place(self: Tensor, *factors: Any) -> None:
     self.backend.real.write(self.array, _plus_product(self, *factors).array)
 
 
+def _is_nothing(a: Tensor, b: Tensor) -> bool:
+    """Whether a product of compressed matrices has no values to be made of, so that no layouts are asked for."""
+    return any([is_compressed(t) and not (t.array.nnz and t.array.size) for t in (a, b)])
+
+
 def _plus_product(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     if is_coo(self):
         raise RuntimeError("addmm_sparse_dense: expected strided result tensor, got tensor with layout Sparse")
@@ -204,6 +212,9 @@ def _plus_product(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: An
             "addmm_sparse_dense: expected either 'mat1' to have sparse layout and 'mat2' to have strided layout, got "
             f"'mat1' with layout {layout_name(mat1)} and 'mat2' with layout Sparse"
         )
+    if _is_nothing(mat1, mat2):
+        _check_inner(mat1, mat2)
+        return (self if is_sparse(self) else self.expand((mat1.shape[0], mat2.shape[1]))) * beta
     _check_factors(self.layout, mat1, mat2)
     if is_coo(mat1):
         check_product(mat1, mat2)

@@ -19,7 +19,7 @@ _CONTIGUITY, _STRIDES = (f"Sparse {{short}} tensors do not have {what}" for what
 _PRESERVE, _CONTIGUOUS = (f"unsupported memory format option {name}" for name in ("Preserve", "Contiguous"))
 # What PyTorch asks of a tensor first, and finds that it has not, and the ops that ask; "_" is behind in-place forms.
 _ASKED = {
-    _CONTIGUITY: "cat native_layer_norm stack",
+    _CONTIGUITY: "cat pixel_shuffle pixel_unshuffle stack",
     _STRIDES: """
         _neg_view _unsafe_view alias_copy argsort argsort.stable diagonal diagonal_copy glu index.Tensor index_add_
         index_copy_ index_reduce_ narrow_copy scatter.reduce_ scatter.src_ scatter_add_ scatter_reduce.two_ slice.Tensor
@@ -57,7 +57,7 @@ _OF_DIMENSIONS = {  # where a dimension is named
 }  # fmt: skip
 _OF_COORDINATES = {
     "Cannot access storage of SparseTensorImpl": "_neg_view _unsafe_view",
-    _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor masked_scatter native_layer_norm",
+    _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor masked_scatter",
     _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
     "full(...) is not implemented for sparse layout": "_linalg_matrix_rank",
     "memory format option is only supported by strided tensors": "bernoulli",
@@ -123,7 +123,8 @@ def _refused(said: str, name: str, applies: Callable[..., bool], otherwise: Any)
         if not applies(*values):
             if otherwise is not None:
                 return otherwise(*values)
-            raise t.backend.real.cannot(registry[name], values, "_" if said in (_CONTIGUOUS, _PRESERVE) else "")
+            copied = applies is _of_self and said in (_CONTIGUOUS, _PRESERVE)  # to be written to then
+            raise t.backend.real.cannot(registry[name], values, "_" if copied else "")
         kind = NotImplementedError if said.startswith("Cannot access storage") else RuntimeError
         raise kind(said.format(layout=layout_name(t), short=short_name(t.layout)))
 
@@ -189,7 +190,8 @@ def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBacken
 _refuse(CompressedBackend, _ASKED)
 _refuse(CompressedBackend, _INTO_DENSE, lambda *values: not _of_self(*values))
 _refuse(CompressedBackend, _OF_LINES)
-_refuse(CompressedBackend, {_UNSUPPORTED: "dist"}, _any)
+_refuse(CompressedBackend, {_UNSUPPORTED: "dist", _CONTIGUITY: "native_layer_norm"}, _any)
+_refuse(CooBackend, {_CONTIGUOUS: "native_layer_norm"}, _any)
 _refuse(CompressedBackend, _OF_BLOCKS, lambda t, *_: is_sparse(t) and t.array.blocked)
 _refuse(CompressedBackend, {_STRIDES: "constant_pad_nd"}, lambda t, pad, *_: min(pad) < 0)
 _refuse(CompressedBackend, _OF_DIMENSIONS, lambda t, dim, *_: dim not in (None, (), []))
@@ -251,6 +253,7 @@ CompressedBackend.called |= {
     **{f"scatter.{kind}": f"scatter.{kind}_out" for kind in ("reduce", "src", "value", "value_reduce")},
     **dict.fromkeys(_FACTORED.split(), "empty_strided"),
     **{f"floor_divide.{kind}": "floor_divide" for kind in ("Scalar", "Tensor")},
+    "_linalg_lstsq": "linalg_lstsq.out",
     "_linalg_lu": "linalg_lu.out", "_lu_permutation": "lu_unpack.out", "_lu_unpack": "lu_unpack.out",
     "_log_softmax.int": "_log_softmax.out", "_softmax.int": "_softmax.out",
     "all": "all.all_out", "any": "any.all_out", "norm": "norm.out", "mean": "mean.out",
