@@ -111,7 +111,7 @@ torch.sparse.softmax(x, 5); x.add(1); x.is_floating_point(); x.is_complex(); x.c
 C(i, v*1j, (2, 3)).conj().to_dense(); C(i, v*1j, (2, 3)).abs(); C(i, v*1j, (2, 3)).real; C(i, v*1j, (2, 3)).imag;
 torch.view_as_real(C(i, v*1j, (2, 3))); C(i, v*1j, (2, 3)).H; xc.ldexp(e); torch.trapezoid(xc);
 x.clone().add_(x, alpha=0.5); xc.clone().sub_(xc.clone(), alpha=0.5); xc.narrow_copy(1, 1, 2);
-torch.view_as_complex(torch.ones(2, 3, 2).to_sparse(2));
+torch.view_as_complex(torch.ones(2, 3, 2).to_sparse(2)); torch.tensor(2.).to_sparse().sin_();
 x.clone().resize_as_sparse_(x); x.clone().resize_as_sparse_(C((3, 4))); x.clone().resize_as_sparse_(e)
 """
 # On compressed rows `c`, columns `k` and blocks `b`.

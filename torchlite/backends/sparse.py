@@ -87,7 +87,7 @@ class Coo(SparseArray):
 
     nnz = property(lambda self: self.values.array.shape[0])
     sparse_dim = property(lambda self: self.indices.array.shape[0])
-    strides = property(lambda self: (self.sparse_dim,))
+    strides = property(lambda self: (self.sparse_dim + 1,))  # none is zero, as if elements shared their memory
     dense_dim = property(lambda self: self.values.array.ndim - 1)
 
     def parts(self) -> tuple[Tensor, Tensor]:
