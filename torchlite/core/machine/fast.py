@@ -177,7 +177,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     )
                 if alpha is not _ONE and fits:
                     fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
-                    if fits:
+                    if fits and backend in kernels:
                         operand = state.quiet(operator.mul, operand, alpha)
                 if (
                     fits

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.declare import By, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import is_watched
-from ...core.values import Array, Backend, dt, errors
+from ...core.values import Array, Backend, dt, errors, strided
 from ...core.values.determinism import determinism
 from ...kernels.windows import steps
 from ..making.windows import Ints, channels_inside, like, spread
@@ -361,7 +361,7 @@ def _declare_unpool(dims: int) -> Any:
                 )
         if stride is not None and min(stride) < 1:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
-        if self.array.size:
+        if self.array.size and self.backend.layout is strided:
             inside = dims == 2 and self.dim() == 4 and channels_inside(self.array.shape, self.stride())
             check_dtype(f"{name}_channels_last" if inside else name, self, dt.FLOATS)
         return op.apply(self, indices, output_size)

@@ -20,6 +20,7 @@ from .base import (
     common_batch,
     offered,
     one_by_one,
+    spread,
     unusual,
 )
 
@@ -198,4 +199,4 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
             f"Incompatible matrix sizes for {name}: each A matrix is {m} by {n} but each b matrix is {p} by {q}"
         )
     LD, B = common_batch(LD, B)
-    return _solve_op.apply(LD, pivots.expand(LD.shape[:-1]), B, hermitian)
+    return _solve_op.apply(LD, spread(pivots, LD.shape[:-1]), B, hermitian)

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.declare import Along, Op, Reduction, describe, publish, published, refused, seen_whole
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
-from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, warn_once
+from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, strided, warn_once
 from ..making.factories import full
 from ..places.writing import check_range
 from ..products.matmul import into_exactly
@@ -301,7 +301,7 @@ def _check_search(
         )
         _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
     for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
-        if isinstance(t, Tensor) and not t.is_contiguous():
+        if isinstance(t, Tensor) and t.backend.layout is strided and not t.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
@@ -337,6 +337,10 @@ _BUCKETIZE = "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False
 @seen_whole(_BUCKETIZE, "Tensor")
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
+    for t in (input, boundaries):
+        if isinstance(t, Tensor) and t.backend.layout is not strided:
+            kind = "Tensor" if isinstance(input, Tensor) else "Scalar"
+            raise errors.missing_kernel_of(f"bucketize.{kind}", t.backend.real)
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return searchsorted.apply(boundaries, input, out_int32, right, None, None)
