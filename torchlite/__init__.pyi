@@ -61,7 +61,7 @@ from torchlite.amp.autocast_mode import clear_autocast_cache as clear_autocast_c
 from torchlite.compiler import compile as compile
 from torchlite.queries import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from torchlite import compiler as compiler
-from torchlite.symbolic import cond as cond
+from torchlite._higher_order_ops.cond import cond as cond
 from torchlite import cpu as cpu
 from torchlite import cuda as cuda
 from torchlite.core.values.device import device as device

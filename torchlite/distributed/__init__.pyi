@@ -160,7 +160,6 @@ fsdp._common_utils: _Any
 fsdp._fully_shard: _Any
 fsdp._fully_shard._fsdp_param_group: _Any
 fsdp._init_utils: _Any
-fsdp.sharded_grad_scaler: _Any
 launcher: _Any
 launcher.api: _Any
 pipelining: _Any
@@ -168,6 +167,7 @@ reduce_op: _reduce_op
 def reduce_scatter_tensor(output: _Tensor, input: _Tensor, op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
 rpc: _Any
 rpc.api: _Any
+tensor._utils: _Any
 tensor.device_mesh: _Any
 tensor.experimental: _Any
 tensor.experimental._attention: _Any
