@@ -37,7 +37,8 @@ Tag = enum.IntEnum(
 
 # Overloads whose arguments are not those of the op.
 _REARRANGED = frozenset((
-    "_to_copy", "index_put", "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "polygamma",
+    "_to_copy", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward", "index_put",
+    "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "polygamma",
 ))  # fmt: skip
 _packets: dict[str, OpOverloadPacket] = {}  # those that programs declared
 

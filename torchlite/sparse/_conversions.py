@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,7 +109,9 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
     batch = t.shape[: t.dim() - 2 - dense_dim]
     if not batch:
         return _matrix(_dense_as_coo(t, 2), laid, blocksize)
-    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.reshape((-1, *t.shape[len(batch) :]))]
+    if not math.prod(batch):
+        raise RuntimeError(f"to_sparse_{_SHORT[laid]}: Expected product of batch dimensions to be non-zero.")
+    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.flatten(0, len(batch) - 1)]
     if len({m.nnz for m in made}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     parts: list[Any] = [tensors.stack(part) for part in zip(*[m.parts() for m in made])]

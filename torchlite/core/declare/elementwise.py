@@ -18,6 +18,7 @@ from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import State, is_watched, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides
+from .declaration import Derivative
 from .op import Op
 from .op_node import OpNode
 
@@ -369,7 +370,7 @@ class Unary(Elementwise):
 
     fast = staticmethod(fast.unary)
 
-    def __init__(self, name: str, kernel: Any = None, vjp: Callable[..., Any] | None = None, **more: Any) -> None:
+    def __init__(self, name: str, kernel: Any = None, vjp: Derivative | None = None, **more: Any) -> None:
         super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
 
 

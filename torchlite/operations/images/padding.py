@@ -70,11 +70,8 @@ constant_pad_nd: LaidOp = LaidOp(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},
-    check=_check_pad,
-    prepare=_with_value,
-    by_form=True,
-    batch=LEADING,
-)
+    check=_check_pad, prepare=_with_value, by_form=True, batch=LEADING,
+)  # fmt: skip
 publish(constant_pad_nd, method=False)
 
 
@@ -132,7 +129,7 @@ def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     )  # fmt: skip
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor self, int[] padding)", transposed,
-        {"grad_output": lambda g, padding: op.apply(g, padding), "self": zero_gradient},
+        {"grad_output": op, "self": zero_gradient},
         node=f"{node}BackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     return op

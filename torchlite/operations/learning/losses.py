@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import (
+    By,
     Elementwise,
     as_operand,
     contiguous,
@@ -16,7 +17,7 @@ from ...core.declare import (
     publish_loss,
     publish_python,
     published,
-)
+)  # fmt: skip
 from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
@@ -30,7 +31,7 @@ from ...core.values import (
     within,
 )
 from ..formulas import Formula, tensors
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel, by_kernel_of
 from ..pointwise.arithmetic import add_number, neg
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
@@ -132,15 +133,9 @@ def pairwise(
     has no op for it: to differentiate again takes what its steps keep.
     """
     of = _Formulas(schema, value, slope, in_rows)
-    listed = f"g {' '.join(of.names)}"
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
-    rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
-    if stepwise is not None:
-        rules["self"] = of.times_g(stepwise)
-    if to_target is not None and cross is not None:
+    if cross is not None:
         bends["target"] = of.times_both(cross)
-        turned = Formula(lambda g, self, target, *rest: back.apply(g, target, self, *rest), listed)
-        rules["target"] = turned if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     rest = of.rest if "weight=None" in of.rest else re.sub("=[^,)]+", "", of.rest)  # of which PyTorch has no defaults
     back = Elementwise(
@@ -148,9 +143,12 @@ def pairwise(
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else as_operand(1) if as_self else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
+    rules: dict[str, Any] = {"self": of.times_g(stepwise) if stepwise else back, "target": None}
+    if to_target is not None:
+        rules["target"] = By(back, {"self": "target", "target": "self"}) if odd else of.times_g(to_target)
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
-        on_arrays=by_kernel(back), by_pair=of.parts, **shared | more,
+        on_arrays=by_kernel_of(back) if stepwise else by_kernel, by_pair=of.parts, **shared | more,
     )  # fmt: skip
 
 

@@ -38,8 +38,7 @@ def _inv(xp: Namespace, a: Array, caller: str | None) -> tuple[Any, Any]:
         return columns(xp, xp.linalg.inv(a)), xp.zeros(a.shape[:-2], "int32")
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     one = xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     return lu_solved(xp, lu, pivots, one), info
 
@@ -82,8 +81,7 @@ def _solve(xp: Namespace, a: Array, b: Array, left: bool, vectors: bool, caller:
         return columns(xp, xp.linalg.solve(a, b)), xp.zeros(a.shape[:-2], "int32")
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     return lu_solved(xp, lu, pivots, b), info
 
 

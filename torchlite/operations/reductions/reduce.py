@@ -26,14 +26,10 @@ sum_all = Reduction(
     f"sum({WHOLE})",
     add_reduce,
     lambda g: g,
-    integers="int64",
-    linear=True,
-    batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
+    integers="int64", linear=True, batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
     direct={d: d for d in (dt.float32, dt.float64, dt.int64, dt.complex64, dt.complex128)},
-    on_arrays=lambda op: spread_on_arrays,
-    formulas={"self": lambda g: g.spread()},
-    shows="self_sym_sizes",
-)
+    on_arrays=lambda op: spread_on_arrays, formulas={"self": lambda g: g.spread()}, shows="self_sym_sizes",
+)  # fmt: skip
 sum_dim: Reduction = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True,
     shows="dim keepdim self_sym_sizes",
@@ -81,12 +77,8 @@ def _nansum_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 
 nansum = Reduction(
-    f"nansum({OPTIONAL_DIMS})",
-    _nansum,
-    _nansum_vjp,
-    integers="int64",
-    check_form=_check_nansum,
-)
+    f"nansum({OPTIONAL_DIMS})", _nansum, _nansum_vjp, integers="int64", check_form=_check_nansum,
+)  # fmt: skip
 publish(nansum)
 
 # ---- means
@@ -130,15 +122,11 @@ mean_all = Reduction(
     f"mean({WHOLE})",
     _mean,
     _mean_vjp,
-    check_form=_check_mean,
-    check_out=_check_mean_out,
-    linear=True,
+    check_form=_check_mean, check_out=_check_mean_out, linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
-    direct={d: d for d in (dt.float32, dt.float64, dt.complex64, dt.complex128)},
-    on_arrays=lambda op: share_on_arrays,
-    formulas={"self": lambda g: g.spread() / g.count()},
-    shows="self_sym_numel self_sym_sizes",
-)
+    direct={d: d for d in (dt.float32, dt.float64, dt.complex64, dt.complex128)}, on_arrays=lambda op: share_on_arrays,
+    formulas={"self": lambda g: g.spread() / g.count()}, shows="self_sym_numel self_sym_sizes",
+)  # fmt: skip
 mean_dim: Reduction = Reduction(
     f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
     linear=True, on_arrays=in_one_kernel(_mean_gradient), shows="dim keepdim self_sym_numel self_sym_sizes",
