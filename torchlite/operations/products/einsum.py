@@ -277,7 +277,7 @@ def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
 @overridable
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
-    items = several(matrices)
+    items = list(several(matrices))
     if not items:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for m in items:
