@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import torchlite
 from torchlite.backends import numpy as numpy_backend
@@ -28,6 +27,11 @@ SPECIAL = np.array([
     0.0, -0.0, 1e-45, -1e-45, 1e-40, -1e-40, 1.2e-38, -1.2e-38, 1e-10, -1e-10, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0, 9.5,
     -9.5, 20.0, -20.0, 87.5, -87.5, 88.8, -88.8, 103.0, -103.0, 1e5, -1e5, 1e38, -1e38, np.inf, -np.inf, np.nan,
 ], np.float32)  # fmt: skip
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
 
 
 @pytest.fixture(params=native.isas if native else [])
@@ -198,7 +202,7 @@ def test_slopes(isa, name, n):
 
 
 @pytest.mark.parametrize("weight", (0, 0.1, 0.4999, 0.5, 0.9, 1, -3.25, 12.7))
-def test_lerp_rounds_its_weight_as_torch_does(isa, weight):
+def test_lerp_rounds_its_weight_as_torch_does(torch, isa, weight):
     x, y = numbers(1000), numbers(1000, 1)
     wanted = torch.lerp(torch.from_numpy(x), torch.from_numpy(y), weight).numpy()
     pair = Pair("lerp.Scalar")
@@ -934,7 +938,7 @@ def test_borders(isa, shape):
 
 
 @pytest.mark.parametrize("n", (1, 7, 8, 31, 32, 33, 64, 95, 1000))
-def test_products_are_pytorchs_to_the_last_bit(isa, n):
+def test_products_are_pytorchs_to_the_last_bit(torch, isa, n):
     for rows in (1, 3, 1000):
         x = np.exp(numbers((rows, n), scale=0.3))
         made = native.Kernel("prod.dim_int", decline)(x, 1, False)
@@ -946,7 +950,7 @@ def test_products_are_pytorchs_to_the_last_bit(isa, n):
 
 @pytest.mark.parametrize("shape", ((1, 1), (3, 5), (70, 90), (2, 70, 33), (2, 3, 70)))
 @pytest.mark.parametrize("name", ("cummax", "cummin", "max.dim", "min.dim", "argmax", "argmin"))
-def test_where_extremes_stand(isa, name, shape):
+def test_where_extremes_stand(torch, isa, name, shape):
     function = getattr(torch, name.removesuffix(".dim"))
     for x in (numbers(shape), special(shape), np.rint(numbers(shape))):
         for dim in range(len(shape)):
@@ -960,7 +964,7 @@ def test_where_extremes_stand(isa, name, shape):
 
 
 @pytest.mark.parametrize("dtype", (np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8))
-def test_rows_of_other_types_have_their_extremes_found(dtype):
+def test_rows_of_other_types_have_their_extremes_found(torch, dtype):
     x = (numbers((70, 90)) * 20).astype(dtype)
     for name in ("max", "min"):
         values, places = native.Kernel(f"{name}.dim", decline)(x, 1, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidOp, describe, publish
+from ...core.declare import By, LaidOp, describe, publish
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..making.windows import like
@@ -59,18 +59,14 @@ pixel_shuffle = LaidOp(
     "pixel_shuffle(Tensor self, int upscale_factor)",
     _pixel_shuffle,
     {"self": lambda g, upscale_factor: pixel_unshuffle.apply(g, upscale_factor)},
-    check=_check_shuffle,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_shuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 pixel_unshuffle: LaidOp = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
-    {"self": lambda g, downscale_factor: pixel_shuffle.apply(g, downscale_factor)},
-    check=_check_unshuffle,
-    linear=True,
-    batch=LEADING,
-)
+    {"self": By(pixel_shuffle, {"upscale_factor": "downscale_factor"})},
+    check=_check_unshuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(pixel_shuffle, method=False)
 publish(pixel_unshuffle, method=False)
 
@@ -103,10 +99,8 @@ def _declare(name: str) -> None:
         f"{name}(Tensor self, int groups)",
         _channel_shuffle,
         {"self": lambda g, self_shape, groups: op.apply(g, self_shape[1] // groups)},
-        check=_check_channels,
-        linear=True,
-        batch=_shuffled_batch,
-    )
+        check=_check_channels, linear=True, batch=_shuffled_batch,
+    )  # fmt: skip
     publish(op, method=False)
 
 
