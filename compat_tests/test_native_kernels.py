@@ -62,7 +62,7 @@ DRAWN = {  # parameters
     "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
-    "cast": cast_array, "copy.rows": numpy_backend.copy, "map_all": resample._map_all,
+    "cast": cast_array, "copy.rows": numpy_backend.copied, "map_all": resample._map_all,
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "masked_fill.write": masked._fill,
