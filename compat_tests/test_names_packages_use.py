@@ -11,6 +11,8 @@ import pytest
 
 import torchlite
 
+pytestmark = pytest.mark.any_build
+
 torch = pytest.importorskip("torch")
 BOTH = (torch, torchlite)
 
@@ -306,3 +308,13 @@ def test_older_names_of_ranks():
     with pytest.warns(FutureWarning, match="please use `torch.distributed.distributed_c10d.get_global_rank` instead"):
         assert ours._get_global_rank(ours._world.default_pg, 3) == 3
     assert torchlite.distributed._broadcast_coalesced is module(torchlite, "distributed.utils")._broadcast_coalesced
+
+
+def test_scripting_is_turned_off_and_on():
+    for lib in BOTH:
+        state = module(lib, "jit._state")
+        assert bool(state._enabled)
+        state.disable()
+        assert not state._enabled
+        state.enable()
+        assert bool(state._enabled)

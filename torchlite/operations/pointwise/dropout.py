@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Elementwise, Op, describe, publish_python, published
+from ...core.declare import ITSELF, Elementwise, Op, describe, publish_python, published
 from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, cannot_cast, dt, strided
@@ -74,10 +74,10 @@ for _name, _by_channel, _alpha in (
     publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
-_masked: Elementwise = Elementwise(
+_masked = Elementwise(
     "native_dropout(Tensor self, Tensor mask, float scale)",
     lambda xp, x, mask, scale: x * mask * x.dtype.type(scale),
-    {"self": lambda g, mask, scale: _masked.apply(g, mask, scale), "mask": None},
+    {"self": ITSELF, "mask": None},
     dtypes=dt.FLOATS, halves="wide", apart=("mask",),
     refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
 )  # fmt: skip

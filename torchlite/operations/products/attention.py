@@ -16,7 +16,7 @@ from ...core.machine import Tensor, TensorBase, functions, requires_grad, wrap
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, within
 from ...kernels.summing import widened
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 from ..making.draws import draws_itself, stream_of, stream_of_device
 from . import attention_kernels
 from . import attention_shown as shown
@@ -224,7 +224,7 @@ attention = Op(
     "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, "
     "float scale) -> (Tensor result0, Tensor result1)",
     _attention, _gradients, node="ScaledDotProductFlashAttentionForCpuBackward0", batch=_in_steps, differentiable=1,
-    on_arrays=by_kernel(attention_backward, several=True),
+    on_arrays=by_kernel_of(attention_backward, several=True),
 )  # fmt: skip
 
 
