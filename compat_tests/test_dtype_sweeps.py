@@ -38,6 +38,15 @@ def test_in_place_with_a_number(number):
 
 
 @same_story
+def test_numbers_next_to_others(torch, tell):
+    ends = [0.0, -0.0, 1.0, -2.5, float("inf"), -float("inf"), float("nan"), 65504.0]
+    for d in DTYPES[4:]:
+        x, towards = torch.tensor(list(itertools.product(ends, ends)), dtype=getattr(torch, d)).t().contiguous()
+        _tried(tell, torch.nextafter, x, towards)
+        _tried(tell, lambda x, y: torch.nextafter(x, y).signbit() & (x == x) & (y == y), x, towards)
+
+
+@same_story
 def test_whole_powers_that_do_not_fit(torch, tell):
     for d, power in itertools.product(("uint8", "int8", "int32", "bool"), (2, 127, 128, 255, 256, 2**40, -1)):
         _tried(tell, lambda: torch.ones(2, dtype=getattr(torch, d)) ** power)  # noqa: B023

@@ -82,6 +82,11 @@ def test_the_gradient_of_eigenvectors():
     alike(gradient, a, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALVES])
+def test_numbers_next_to_others(dtype):
+    alike(torch.nextafter, *pairs([*ENDS, torch.finfo(dtype).max], dtype), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *HALVES])
 @pytest.mark.parametrize("f", [torch.remainder, torch.floor_divide, torch.fmod])
 def test_remainders_at_the_ends(f, dtype):

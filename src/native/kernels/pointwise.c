@@ -30,6 +30,7 @@ static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyAr
     N n;
     switch (letter) {
     case 'x': return (*x = array_for(given, type)) != NULL;
+    case 'e': return (*x = floats(given)) != NULL;
     case 'a': return (*x = floats(given)) && all_within(*x, ANGLES);
     case 'g': return (*g = array_for(given, type)) != NULL;
     case 'p':

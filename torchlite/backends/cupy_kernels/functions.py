@@ -90,6 +90,12 @@ def _of_floats(name: str) -> Any:
 
 
 _remainder, _floor_divide = _of_floats("floored_remainder"), _of_floats("floored_quotient")
+_nextafter = create_ufunc(  # CuPy's of an infinite float16 is NaN
+    "torchlite_next",
+    (("ee->e", "out0 = isinf(in0) && in1 == in1 && in0 != in1 ? float16(copysignf(65504.0f, (float)in0)) "
+               ": in0 == in1 ? in1 : nextafter(in0, in1)"), "ff->f", "dd->d"),
+    "out0 = nextafter(in0, in1)",
+)  # fmt: skip
 _fmod = create_ufunc(
     "torchlite_fmod", tuple(f"{c * 2}->{c}" for c in "bBhHiIqQ"),
     "out0 = in1 == 0 || in1 == in0_type(-1) ? in0_type(0) : in0_type(in0 % in1)",
@@ -138,6 +144,7 @@ xp = Namespace(
     remainder=_for_kinds(_HALVES, _remainder, cupy.remainder),
     floor_divide=_for_kinds(_HALVES, _floor_divide, cupy.floor_divide),
     fmod=_for_kinds("iu", _fmod, cupy.fmod),
+    nextafter=_for_kinds("f", _nextafter, cupy.nextafter),
     tril=_on_bits(cupy.tril),
     triu=_on_bits(cupy.triu),
     eye=_eye,

@@ -107,8 +107,15 @@ hypot = Binary(
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip
 publish(hypot, inplace=True)
+
+
+def _nextafter(xp: Namespace, x: Array, other: Array) -> Array:
+    made = xp.nextafter(x, other)
+    return made if x.dtype.itemsize > 2 else xp.where(x == other, other, made)  # where halves are zeros of other signs
+
+
 nextafter = Binary(
-    "nextafter", "nextafter",
+    "nextafter", _nextafter,
     (lambda g, self, other: where(self == other, 0, g), zero_gradient),
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 // The pointwise kernels: for each the loop's name, the kernel's, what arguments it takes, and the number that it makes.
 //
-// Arguments are told by a letter each: x an array, a one of small angles, g the gradient of what came out, p, q, r numbers,
+// Arguments are told by a letter each: x an array, e one of no halves, a one of small angles, g the gradient of what came out, p, q, r numbers,
 // b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
 // weight (arrays of one number; no bound is None), i a number, which counts with 1 and what 1 over it is. Rows of one kernel follow each other; those of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
@@ -46,7 +46,7 @@
     X(log, "log", "x", log_of(x)) \
     X(log1p, "log1p", "x", log1p_of(x)) \
     X(logaddexp, "logaddexp", "gx", log_of_sum(g, x)) \
-    X(nextafter, "nextafter", "gx", next_to(g, x)) \
+    X(nextafter, "nextafter", "ge", next_to(g, x)) \
     X(hypot, "hypot", "gx", hypotenuse_of(g, x)) \
     X(lerp, "lerp.Scalar", "gxp", fabsf(p) < 0.5f ? g + p * (x - g) : x + (p - 1) * (x - g)) \
     X(sin, "sin", "a", sine_of(x, 0)) \
