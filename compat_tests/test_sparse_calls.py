@@ -110,6 +110,8 @@ torch.sparse.softmax(torch.ones(2, 3, 4).to_sparse(2), 0); torch.sparse.softmax(
 torch.sparse.softmax(x, 5); x.add(1); x.is_floating_point(); x.is_complex(); x.conj_physical();
 C(i, v*1j, (2, 3)).conj().to_dense(); C(i, v*1j, (2, 3)).abs(); C(i, v*1j, (2, 3)).real; C(i, v*1j, (2, 3)).imag;
 torch.view_as_real(C(i, v*1j, (2, 3))); C(i, v*1j, (2, 3)).H; xc.ldexp(e); torch.trapezoid(xc);
+x.clone().add_(x, alpha=0.5); xc.clone().sub_(xc.clone(), alpha=0.5); xc.narrow_copy(1, 1, 2);
+torch.view_as_complex(torch.ones(2, 3, 2).to_sparse(2)); torch.tensor(2.).to_sparse().sin_();
 x.clone().resize_as_sparse_(x); x.clone().resize_as_sparse_(C((3, 4))); x.clone().resize_as_sparse_(e)
 """
 # On compressed rows `c`, columns `k` and blocks `b`.
@@ -146,6 +148,7 @@ torch.zeros((3,), layout=torch.sparse_csr); b.new_zeros(2, 2); b.new_ones(2, 2);
 c.new_full((2, 2), 1.0)._nnz(); c.new_ones(2); c.new_tensor([1.0]); c.new(2, 2); k.new(); torch.select_copy(c, 0, 0);
 torch.select_copy(k, 1, 2); torch.select_copy(b, 0, 1); torch.select_copy(c, 0, 7); c.clone().resize_(2, 3);
 c.clone().resize_(3, 4); c.clone().resize_(1, 3); c.clone().resize_(0, 3); c.clone().resize_(2, 1);
+c.clone().add_(c.clone(), alpha=0.5); c.clone().copy_(e.to_sparse_csr());
 c.clone().resize_as_(e); c.clone().resize_as_sparse_(c); x.resize_as_sparse_(c); c.resize_as_sparse_(e);
 c.resize_as_sparse_(k); torch.ops.aten.threshold_backward(c, c, 0); torch.ops.aten.threshold_backward(b, b, 0);
 torch.ops.aten.threshold_backward(c, e, 0)

@@ -64,6 +64,25 @@ def test_layouts_that_are_multiplied(call: str, block: tuple[int, int]) -> None:
     assert not differ
 
 
+@pytest.mark.parametrize("how", ["upper", "lower", "transpose", "unitriangular"])
+@pytest.mark.parametrize("layout", ["csr", "bsr", "csc"])
+def test_triangular_systems(layout: str, how: str) -> None:
+    if (layout, how) == ("bsr", "unitriangular"):
+        pytest.skip("PyTorch makes blocks of no size then")
+
+    def solved(library: Any) -> Any:
+        A = library.tensor([[2.0, 1, 0, 3], [1, 4, 5, 0], [0, 1, 8, 1], [2, 0, 0, 1]])
+        made = getattr(A, f"to_sparse_{layout}")(*[(2, 2)] * (layout == "bsr"))
+        try:
+            options = how != "lower", how == "transpose", how == "unitriangular"
+            solution, copy = library.triangular_solve(library.eye(4), made, *options)
+        except ValueError as error:
+            return str(error)
+        return [round(v, 5) for v in solution.flatten().tolist()], tuple(copy.shape)
+
+    assert solved(torchlite) == solved(torch)
+
+
 @pytest.mark.parametrize("call", [call.strip() for call in CALLS.replace("\n", " ").split("; ")])
 def test_calls(call: str) -> None:
     both = []

@@ -54,6 +54,27 @@ def trained(torch, dist, tell):
             tell(made.state_dict(), repr(made))
 
 
+def scaled(torch, dist, tell):
+    """Where gradients of one process overflow, all of them skip the step."""
+    torch.set_default_dtype(torch.float32)
+    kind = importlib.import_module(f"{torch.__name__}.distributed.fsdp.sharded_grad_scaler").ShardedGradScaler
+    for options in ({}, {"growth_interval": 2}, {"enabled": False}):
+        scaler, made = kind("cpu", init_scale=4.0, **options), sharded(torch)
+        optimizer = torch.optim.SGD(made.parameters(), lr=0.1)
+        for step in range(4):
+            optimizer.zero_grad()
+            factor = float("inf") if scaler.is_enabled() and step == 2 and dist.get_rank() == 1 else 1.0
+            loss = made(data(torch, dist.get_rank(), step)[0].float()).square().mean() * factor
+            scaler.scale(loss).backward()
+            if step == 1:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            tell(scaler.get_scale(), [param.isfinite().all() for param in made.parameters()])
+        tell(made.state_dict(), scaler.state_dict())
+    tell(attempt(lambda: scaler.unscale_(optimizer)), attempt(lambda: kind("cpu").step(optimizer)))
+
+
 def clipped(torch, dist, tell):
     torch.set_default_dtype(torch.float32)  # PyTorch takes norms in no other
     made = sharded(torch)
@@ -166,7 +187,7 @@ def left_alone(torch, dist, tell):
     tell([param.grad for param in made.parameters()], sorted(made.state_dict()))
 
 
-PARTS = [trained, clipped, not_synced, summoned, states, summoned_in_part, with_options, left_alone]
+PARTS = [trained, clipped, scaled, not_synced, summoned, states, summoned_in_part, with_options, left_alone]
 
 
 def stories(torch, tell):

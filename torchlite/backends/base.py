@@ -106,6 +106,10 @@ class Backend:
             return functools.partial(kernel, self)
         return functools.partial(for_namespace(kernel, self.xp), self.xp)
 
+    def lacks(self, op: Op, values: Sequence[Any]) -> Exception | None:
+        """The error for an op that there is nothing of here, which is told before what else is wrong with operands."""
+        return None
+
     def takes_halves(self, op: Op) -> bool:
         """Whether this op's kernel takes halves as they are, where others are given them as float32."""
         return False

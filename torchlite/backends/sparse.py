@@ -22,7 +22,7 @@ from ..core.structs import know
 from ..core.values import arrays, dt, warn_once
 from ..core.values.cached import cached
 from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .base import Backend
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -87,7 +87,7 @@ class Coo(SparseArray):
 
     nnz = property(lambda self: self.values.array.shape[0])
     sparse_dim = property(lambda self: self.indices.array.shape[0])
-    strides = property(lambda self: (self.sparse_dim,))
+    strides = property(lambda self: (self.sparse_dim + 1,))  # none is zero, as if elements shared their memory
     dense_dim = property(lambda self: self.values.array.ndim - 1)
 
     def parts(self) -> tuple[Tensor, Tensor]:
@@ -179,10 +179,14 @@ class Sparse(Backend):
         if not overload and "." not in name and [p.type for p in op.signature.params[1:2]] == ["Operand"]:
             overload = "Tensor" if isinstance(values[1], TensorBase) else "Scalar"
         whole = f"{name}.{overload}" if overload else name
-        return self.missing(self.called.get(whole, whole), in_place=bool(suffix))
+        like_dense = isinstance(values[0], TensorBase) and values[0].layout is strided
+        return self.missing(self.called.get(whole, whole), makes=not (suffix or like_dense))
 
-    def missing(self, kernel: str, in_place: bool) -> Exception:
-        """The error for a kernel that there is none of."""
+    def lacks(self, op: Any, values: Sequence[Any]) -> Exception | None:
+        return None if op.name in self.rules else self.cannot(op, values)
+
+    def missing(self, kernel: str, makes: bool) -> Exception:
+        """The error for a kernel that there is none of; `makes` where a result of this layout is made for it."""
         return missing_kernel_of(kernel, self)
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
@@ -276,14 +280,14 @@ class CompressedBackend(Sparse):
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
     called: ClassVar[dict[str, str]] = {}
 
-    def missing(self, kernel: str, in_place: bool) -> Exception:
-        made_first = kernel.endswith(_WRITTEN_TO) and not in_place and kernel not in _OF_NUMBERS
+    def missing(self, kernel: str, makes: bool) -> Exception:
+        made_first = makes and kernel.endswith(_WRITTEN_TO) and kernel not in _OF_NUMBERS
         if made_first and self.layout in (sparse_bsr, sparse_bsc):
             return RuntimeError(
                 "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
                 f"{NAMES[self.layout]}"
             )
-        return super().missing(kernel, in_place)
+        return super().missing(kernel, makes)
 
     def strides(self, array: arrays.Array) -> tuple[int, ...]:
         raise without(self.layout, "strides")
@@ -295,14 +299,15 @@ class CompressedBackend(Sparse):
 # Ops that PyTorch looks for under other names than their own; views that have none are of strides.
 _KERNELS = {
     "softmax.int": "_softmax", "log_softmax.int": "_log_softmax", "isclose": "eq", "isfinite": "ne", "view": "view",
-    "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "as_strided_": "as_strided_",
+    "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "view_as_complex": "view_as_complex",
+    "as_strided_": "as_strided_",
     **dict.fromkeys(("squeeze_", "squeeze_.dim", "squeeze_.dims", "unsqueeze_"), "as_strided_"),
 }  # fmt: skip
 _WRITTEN_TO = ("out", ".dim_max", ".dim_min", ".output", ".values")  # how kernels are named that are given results
 # Kernels whose results, made before they are looked for, may be numbers or have no layout of blocks.
 _OF_NUMBERS = frozenset((
-    "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "bmm.out", "frexp.Tensor_out",
-    "hash_tensor.out", "linalg_ldl_solve.out", "mean.out", "norm.out",
+    "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "frexp.Tensor_out",
+    "hash_tensor.out", "linalg_ldl_solve.out", "mean.out", "nan_to_num.out", "norm.out",
 ))  # fmt: skip
 # What PyTorch calls layouts in errors.
 NAMES = {

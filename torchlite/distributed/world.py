@@ -151,17 +151,10 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def init_process_group(
-    backend: str | None = None,
-    init_method: str | None = None,
-    timeout: timedelta | None = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store: Store | None = None,
-    group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
+    rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
     _ranks: list[int] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Meet the other processes: by a URL (`env://`, `tcp://host:port`, `file:///path`), or by a store.
 
     `env://` reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE; under mpiexec it needs none of these.
@@ -285,15 +278,10 @@ def destroy_process_group(group: Group = None) -> None:
 
 
 def new_group(
-    ranks: Sequence[int] | None = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    use_local_synchronization: bool = False,
-    group_desc: str | None = None,
-    device_id: Any = None,
-    sort_ranks: bool = True,
-) -> Any:
+    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: Any = None, sort_ranks: bool = True,
+) -> Any:  # fmt: skip
     """A group of some processes, or `GroupMember.NON_GROUP_MEMBER` where this is none of them.
 
     All processes call this, also those that are not in the group; with `use_local_synchronization`, these need not,
@@ -335,13 +323,9 @@ def _group_name(ranks: Sequence[int], local: bool) -> str:
 
 
 def new_subgroups(
-    group_size: int | None = None,
-    group: Group = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    group_size: int | None = None, group: Group = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """Groups of so many processes each: that of this process, and all of them."""
     size = get_world_size(group)
     if group_size is None:
@@ -358,12 +342,9 @@ def new_subgroups(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]],
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """Groups of those that are listed: that of this process, and all of them."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -379,13 +360,9 @@ def new_subgroups_by_enumeration(
 
 
 def split_group(
-    parent_pg: ProcessGroup | None = None,
-    split_ranks: list[list[int]] | None = None,
-    timeout: timedelta | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-    backend: str | None = None,
-) -> ProcessGroup | None:
+    parent_pg: ProcessGroup | None = None, split_ranks: list[list[int]] | None = None, timeout: timedelta | None = None,
+    pg_options: Any = None, group_desc: str | None = None, backend: str | None = None,
+) -> ProcessGroup | None:  # fmt: skip
     """The part of a group that this process is in; all of its processes call this, with the same parts."""
     parent = parent_pg or _get_default_group()
     if not split_ranks:

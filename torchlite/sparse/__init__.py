@@ -19,6 +19,7 @@ from . import (
     _reductions,
     _refusals,
     _shapes,
+    _solves,
     _sparse_products,
     _torch_names,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,7 +109,9 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
     batch = t.shape[: t.dim() - 2 - dense_dim]
     if not batch:
         return _matrix(_dense_as_coo(t, 2), laid, blocksize)
-    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.reshape((-1, *t.shape[len(batch) :]))]
+    if not math.prod(batch):
+        raise RuntimeError(f"to_sparse_{_SHORT[laid]}: Expected product of batch dimensions to be non-zero.")
+    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.flatten(0, len(batch) - 1)]
     if len({m.nnz for m in made}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     parts: list[Any] = [tensors.stack(part) for part in zip(*[m.parts() for m in made])]
@@ -223,7 +226,7 @@ def _blocks(laid: layout, blocksize: Any, name: str, t: Tensor) -> Any:
             f"{name}: conversion from {layout_name(t)} to {NAMES[laid]} {given} blocksize argument given is not "
             "supported"
         )
-    return None if blocksize is None else tuple(blocksize) * (2 if len(blocksize) == 1 else 1)
+    return blocksize
 
 
 def to_sparse(self: Tensor, laid: layout | None, blocksize: Any, dense_dim: int | None) -> Tensor:
@@ -245,7 +248,7 @@ publish(to_sparse_dim, to_sparse_any, function=False)
 publish(
     Composite("to_sparse.sparse_dim(Tensor self, int sparse_dim)", _to_dims),
     Composite(
-        "to_sparse(Tensor self, *, Layout? layout=None, int[1]? blocksize=None, int? dense_dim=None)", to_sparse
+        "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)", to_sparse
     ),
     function=False,
 )
@@ -278,7 +281,7 @@ def _publish_to(laid: layout, blocks: str) -> None:
 
 
 for _laid in COMPRESSED:
-    _publish_to(_laid, "int[1] blocksize, " if _laid in (sparse_bsr, sparse_bsc) else "")
+    _publish_to(_laid, "int[2] blocksize, " if _laid in (sparse_bsr, sparse_bsc) else "")
 
 
 # ---- the parts of compressed tensors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, coo, layout_name, like, short_name
@@ -98,10 +99,23 @@ def _dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
     return (self - other).norm(p)
 
 
-@rule("view_as_real")
+@CooBackend.rule("view_as_real")
 def _view_as_real(t: Tensor) -> Tensor:
+    if not t.dtype.is_complex:
+        raise RuntimeError("view_as_real_sparse is only supported for complex sparse tensors")
     array = t.array.with_values(tensors.view_as_real(t.array.values))
     array.shape = (*t.shape, 2)
+    return like(t, array)
+
+
+@CooBackend.rule("view_as_complex")
+def _view_as_complex(t: Tensor) -> Tensor:
+    if t.shape[-1] != 2 or not t.array.dense_dim:
+        raise RuntimeError(
+            "view_as_complex_sparse is only supported for sparse tensors with the last dim == 2 and dense_dim > 0."
+        )
+    array = t.array.with_values(tensors.view_as_complex(t.array.values))
+    array.shape = t.shape[:-1]
     return like(t, array)
 
 
@@ -146,8 +160,13 @@ def _moved_compressed(t: Tensor, device: Any) -> Tensor:
     return compressed(array.layout, array.compressed, array.plain, array.values, array.shape)
 
 
+_OTHER_COUNT = (
+    "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
+)
+
+
 @rule("copy", in_place=True)
-def _copy(self: Tensor, other: Tensor, *_: Any) -> None:
+def copy(self: Tensor, other: Tensor, *_: Any) -> None:
     """The same places, with copies of their values."""
     if is_compressed(self) and self.layout is not other.layout:
         raise RuntimeError(
@@ -160,7 +179,11 @@ def _copy(self: Tensor, other: Tensor, *_: Any) -> None:
             f"{self.type()} and src type = {other.type()}"
         )
     if self.layout is not other.layout:
-        raise RuntimeError("copy of sparse compressed tensors having different layouts is not supported.")
+        raise RuntimeError(
+            f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {layout_name(self)}"
+        )
+    if is_compressed(self) and self.array.nnz != other.array.nnz:
+        raise RuntimeError(_OTHER_COUNT)
     copied = other.array.each(lambda part: part.clone())
     self.array.become(copied.with_values(copied.values.to(self.dtype)))
 
@@ -182,7 +205,7 @@ def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
 _OTHER_WAY = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
 
-@CooBackend.rule("add")
+@CooBackend.rule("add add.Scalar")
 def add(self: Any, other: Any, alpha: Any = 1) -> Tensor:
     if not is_sparse(other) or (isinstance(self, TensorBase) and is_sparse(self) and not is_sparse(other)):
         raise RuntimeError(_OTHER_WAY)
@@ -221,11 +244,7 @@ def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
         made = add(self, other, alpha).array
         self.array.become(made.with_values(made.values.to(self.dtype)))
         return
-    if self.shape != other.shape:
-        raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same size, but self has size {list(self.shape)} while other has "
-            f"size {list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
-        )
+    _check_alike(self.shape, other)
     array, backend = other.array, self.backend.real
     values = array.values if alpha == 1 else array.values * alpha
     target = self.array
@@ -241,6 +260,14 @@ def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
         quiet(combine, backend.xp, ufunc, rows, places(array), values.to(self.dtype).array)
 
 
+def _check_alike(shape: Sequence[int], other: Tensor) -> None:
+    if tuple(shape) != tuple(other.shape):
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(shape)} while other has "
+            f"size {list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+        )
+
+
 @CooBackend.rule("sub")
 def _sub(self: Any, other: Any, alpha: Any = 1) -> Tensor:
     return add(self, other, -alpha)
@@ -249,6 +276,21 @@ def _sub(self: Any, other: Any, alpha: Any = 1) -> Tensor:
 @CooBackend.rule("sub", in_place=True)
 def _sub_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
     add_in_place(self, other, -alpha)
+
+
+@CooBackend.rule("rsub")
+def _rsub(self: Any, other: Any, alpha: Any) -> NoReturn:
+    """A number, which is a dense tensor then, lacks the shape; for tensors there is no kernel."""
+    if not isinstance(other, TensorBase):
+        _check_alike((), self)
+    raise missing_kernel_of("rsub.Tensor", (self if is_coo(self) else other).backend.real)
+
+
+@CompressedBackend.rule("rsub")
+def _rsub_compressed(self: Any, other: Any, alpha: Any) -> NoReturn:
+    if not isinstance(other, TensorBase):
+        raise RuntimeError(f"unsupported tensor layout: {layout_name(self)}")
+    raise missing_kernel_of("rsub.Tensor", (self if is_compressed(self) else other).backend.real)
 
 
 # ---- products
@@ -284,7 +326,7 @@ def _times_dense(sparse: Tensor, other: Tensor) -> Tensor:
     array = sparse.array
     shape = broadcast_shapes(sparse.shape, other.shape)
     if shape != tuple(sparse.shape):
-        array = _broadcast(array, shape)
+        array = in_order(_broadcast(array, shape)) if array.coalesced else _broadcast(array, shape)
     there = at_places(other.expand(shape), array.indices)
     return coo(array.indices.clone(), array.values * there, shape, array.coalesced)
 
@@ -305,6 +347,11 @@ def _broadcast(array: Coo, shape: tuple[int, ...]) -> Coo:
 @rule("ldexp")
 def _ldexp(self: Any, other: Any) -> Tensor:
     return self * tensors.pow(2.0, other)
+
+
+@rule("ldexp", in_place=True)
+def _ldexp_in_place(self: Tensor, other: Any) -> None:
+    self.mul_(tensors.pow(2.0, other))
 
 
 @CooBackend.rule("mul mul.Scalar")
@@ -329,8 +376,11 @@ def mul(self: Any, other: Any) -> Tensor:
 @CooBackend.rule("mul", in_place=True)
 def _mul_in_place(self: Tensor, other: Any) -> None:
     made = mul(self, other)
-    self.backend.real.write(self.array, (made if is_sparse(self) else made.to_dense()).array)
-    if is_sparse(self) and _is_number(other):
+    if not is_sparse(self):
+        _check_alike(self.shape, made)
+        made = made.to_dense()
+    self.backend.real.write(self.array, made.array)
+    if is_sparse(self) and not (is_sparse(other) and other.dim()):
         self.array.coalesced = False
 
 
@@ -351,6 +401,8 @@ for _name in ("div", "div.rounding_mode", "floor_divide"):
 
 # ---- of compressed tensors
 
+_NOT_BY_ROWS = "Expected result Tensor to be of format CSR"
+
 
 @CompressedBackend.rule("mul")
 def _mul_compressed(self: Any, other: Any) -> Tensor:
@@ -363,17 +415,25 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
             f"{layout_name(self)}"
         )
     if (self if is_compressed(self) else other).layout is not sparse_csr:
-        raise RuntimeError("Expected result Tensor to be of format CSR")
+        raise RuntimeError(_NOT_BY_ROWS)
     if is_sparse(self) and is_sparse(other):
-        made = mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)])
-        return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
+        return mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)]).to_sparse_csr()
     one, dense = (self, other) if is_compressed(self) else (other, self)
     if one.shape != dense.shape:
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(dense.shape)} but mask has size "
             f"{list(one.shape)}"
         )
+    if one.array.batch:
+        return as_coo(one).to_sparse_csr()  # which says that batches stay what they are
     return like(one, one.array.with_values(one.array.values * values_there(dense, one.array)))
+
+
+@CompressedBackend.rule("mul", in_place=True)
+def _mul_compressed_in_place(self: Tensor, other: Any) -> None:
+    if self.layout is not sparse_csr and not _is_number(other):
+        raise RuntimeError(_NOT_BY_ROWS)
+    self.backend.real.write(self.array, _mul_compressed(self, other).array)
 
 
 @CompressedBackend.rule("add")
@@ -383,6 +443,11 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
             by_columns = other if self.array.by_rows else self
             raise RuntimeError(
                 f"crow_indices expected sparse row compressed tensor layout but got {layout_name(by_columns)}"
+            )
+        if self.shape != other.shape:
+            raise RuntimeError(
+                "torch.add: Expected input tensors to have the same shape, but got tensor `self` with shape "
+                f"{list(self.shape)} and tensor `other` with shape {list(other.shape)}"
             )
         made = _sum(as_coo(self), as_coo(other), alpha)
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
@@ -402,6 +467,11 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
 def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
     outer = vec1.outer(vec2)
     return (self if beta == 1 else self * beta) + (outer if alpha == 1 else outer * alpha)
+
+
+@CompressedBackend.rule("normal", in_place=True)
+def _normal(self: Tensor, *parameters: Any) -> None:
+    self.array.values.normal_(*parameters[:-1], generator=parameters[-1])
 
 
 @CompressedBackend.rule("fill.Scalar", in_place=True)

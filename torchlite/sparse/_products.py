@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import publish
@@ -17,6 +17,7 @@ from ..operations.products.matmul import H, adjoint
 from ..operations.vocabulary import INEXACT, scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
+from ._elementwise import copy
 from ._family import OfTensors, check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
 from ._plans import ready_to_add
 
@@ -175,6 +176,9 @@ def _product_of(a: Tensor, b: Tensor) -> Tensor:
 @rule("mm matmul")
 def product_of(a: Tensor, b: Tensor) -> Tensor:
     base = a.layout if is_sparse(b) else strided
+    if base is strided and _is_nothing(a, b):
+        _check_inner(a, b)
+        return tensors.zeros((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
     if base in _BLOCKED:
         raise RuntimeError(
             f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(a)}"
@@ -185,15 +189,32 @@ def product_of(a: Tensor, b: Tensor) -> Tensor:
 
 @rule("addmm")
 def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if is_compressed(self) and self.array.blocked:
+        raise self.backend.real.missing("addmm.out", makes=True)
+    return _plus_product(self, mat1, mat2, beta, alpha)
+
+
+@CompressedBackend.rule("addmm", in_place=True)
+def _addmm_in_place(self: Tensor, *factors: Any) -> None:
+    self.backend.real.write(self.array, _plus_product(self, *factors).array)
+
+
+def _is_nothing(a: Tensor, b: Tensor) -> bool:
+    """Whether a product of compressed matrices has no values to be made of, so that no layouts are asked for."""
+    return any([is_compressed(t) and not (t.array.nnz and t.array.size) for t in (a, b)])
+
+
+def _plus_product(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     if is_coo(self):
         raise RuntimeError("addmm_sparse_dense: expected strided result tensor, got tensor with layout Sparse")
-    if is_compressed(self) and self.array.blocked:
-        raise self.backend.real.missing("addmm.out", in_place=False)
     if not is_sparse(self) and not is_compressed(mat1) and is_coo(mat2):
         raise RuntimeError(
             "addmm_sparse_dense: expected either 'mat1' to have sparse layout and 'mat2' to have strided layout, got "
             f"'mat1' with layout {layout_name(mat1)} and 'mat2' with layout Sparse"
         )
+    if _is_nothing(mat1, mat2):
+        _check_inner(mat1, mat2)
+        return (self if is_sparse(self) else self.expand((mat1.shape[0], mat2.shape[1]))) * beta
     _check_factors(self.layout, mat1, mat2)
     if is_coo(mat1):
         check_product(mat1, mat2)
@@ -207,6 +228,19 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
         made = made.to_dense()
     made = made if alpha == 1 else made * alpha
     return made if beta == 0 else made + (self if beta == 1 else self * beta)
+
+
+@CompressedBackend.rule("baddbmm")
+def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> NoReturn:
+    """The result is made like the second factor, and what is added is copied into it first."""
+    backend = next(t.backend.real for t in (self, batch1, batch2) if is_compressed(t))
+    if is_compressed(batch2):
+        if batch2.array.blocked:
+            raise backend.missing("baddbmm.out", makes=True)
+        copy(tensors.zeros_like(batch2), self)
+    elif is_compressed(self):
+        raise RuntimeError("copy_sparse_compressed_ expected sparse compressed tensor layout but got Strided")
+    raise backend.missing("baddbmm.out", makes=False)
 
 
 @rule("mv")
@@ -426,7 +460,7 @@ def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 
 def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
     if is_compressed(self) and self.array.blocked:
-        raise self.backend.real.missing("sparse_sampled_addmm.out", in_place=False)
+        raise self.backend.real.missing("sparse_sampled_addmm.out", makes=True)
     if is_compressed(self) and self.layout is not sparse_csr:
         raise RuntimeError(
             f"sampled_addmm: Expected result to have sparse csr layout, but got {layout_name(self)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..backends.sparse import NAMES, Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
+from ..backends.sparse import Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
 from ..core.machine import Tensor
 from ..core.values import wrap_dim
 from ..core.values.errors import missing_kernel_of
@@ -73,7 +73,8 @@ _TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: spars
 @CompressedBackend.rule("transpose")
 def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
     array, batch = t.array, len(t.array.batch)
-    a, b = sorted(wrap_dim(d, t.dim()) for d in (dim0, dim1))
+    dims = [wrap_dim(d, t.dim()) for d in (dim0, dim1)]
+    a, b = sorted(dims)
     if a == b:
         return t._alias()
     shape = list(t.shape)
@@ -83,9 +84,10 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         return compressed(_TRANSPOSED[t.layout], array.compressed, array.plain, values, shape)
     if b < batch:
         return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)  # type: ignore[call-arg]
+    first, second = [f"{d}({'Batch' if d < batch else 'Sparse' if d < batch + 2 else 'Dense'})" for d in dims]
     raise RuntimeError(
-        "transpose(): can only transpose batch, sparse or dense dimensions among themselves: got "
-        f"{dim0} and {dim1} for {NAMES[t.layout]}"
+        "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+        f"{first} and {second}"
     )
 
 
@@ -99,6 +101,8 @@ def _turn_compressed(t: Tensor, *dims: int) -> NoReturn:
 
 @CooBackend.rule("cat")
 def cat(ts: Sequence[Tensor], dim: int) -> Tensor:
+    if not is_coo(ts[0]):
+        raise missing_kernel_of("_values", ts[0].backend.real)
     for at, t in enumerate(ts):
         if not is_coo(t):
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {at}.")
@@ -287,9 +291,12 @@ def _narrow_copy(t: Tensor, dim: int, start: int, length: int) -> Tensor:
         shape = (*t.shape[:dim], length, *t.shape[dim + 1 :])
         values = array.values.narrow(dim - array.sparse_dim + 1, start, length)
         return coo(array.indices, values, shape, array.coalesced)
-    made = index_select(t, dim, tensors.arange(start, start + length, device=t.device))
-    made.array.coalesced = array.coalesced and dim == 0
-    return made
+    own = array.indices[dim]
+    kept = ((own >= start) & (own < start + length)).nonzero().flatten()
+    indices = array.indices.index_select(1, kept)
+    indices[dim] -= start
+    shape = (*t.shape[:dim], length, *t.shape[dim + 1 :])
+    return coo(indices, array.values.index_select(0, kept), shape, array.coalesced)
 
 
 @CooBackend.rule("embedding")

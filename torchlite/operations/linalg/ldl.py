@@ -20,6 +20,7 @@ from .base import (
     common_batch,
     offered,
     one_by_one,
+    spread,
     unusual,
 )
 
@@ -91,8 +92,7 @@ def _factor(xp: Namespace, a: Array, hermitian: bool, caller: str | None) -> tup
     packed = xp.stack([m for m, _, _ in made]) if made else a
     pivots = xp.asarray([p for _, p, _ in made], dtype="int32").reshape((*batch, n))
     info = xp.asarray([i for _, _, i in made], dtype="int32").reshape(batch)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     return columns(xp, packed.reshape(a.shape)), pivots, info
 
 
@@ -199,4 +199,4 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
             f"Incompatible matrix sizes for {name}: each A matrix is {m} by {n} but each b matrix is {p} by {q}"
         )
     LD, B = common_batch(LD, B)
-    return _solve_op.apply(LD, pivots.expand(LD.shape[:-1]), B, hermitian)
+    return _solve_op.apply(LD, spread(pivots, LD.shape[:-1]), B, hermitian)

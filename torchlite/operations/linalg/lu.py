@@ -24,6 +24,7 @@ from .base import (
     diagonal,
     offered,
     one_by_one,
+    spread,
     unusual,
 )
 from .triangular import solve_triangle, substitute, triangular
@@ -349,7 +350,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -
             f"{list(pivots.shape)} instead"
         )
     LU, B = common_batch(LU, B)
-    return solve_factored.apply(LU, pivots.expand(LU.shape[:-1]), B, left, adjoint)
+    return solve_factored.apply(LU, spread(pivots, LU.shape[:-1]), B, left, adjoint)
 
 
 @published("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots)", into=into_exactly)

@@ -29,7 +29,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
     units = []
     for t in (x1, x2):
-        wide = t.to(common).expand(shape)
+        wide = t.to(common)
+        wide = wide if wide.shape == shape else wide.expand(shape)
         norm = vector_norm.apply(wide, 2, (dim,), True, None).clone()
         norm.detach().clamp_min_(eps)  # gradients pass this by
         units.append(wide / norm)
