@@ -83,7 +83,14 @@ torch.sparse_coo_tensor(i, v, (2, 3), layout=torch.sparse_coo); C(i, torch.randn
 C(i, v, (2, 3)).coalesce().requires_grad_(); (C(i, v, (2, 3)).requires_grad_()*2);
 C(torch.arange(2000).reshape(2, 1000), torch.arange(1000.)); C(torch.arange(40).reshape(2, 20), torch.arange(20.));
 torch.ones(3, 3).to_sparse_csr().requires_grad_(); torch.ones(3, 3, dtype=torch.float64).to_sparse_csr();
-torch.ones(3, 3, dtype=torch.int64).to_sparse()
+torch.ones(3, 3, dtype=torch.int64).to_sparse(); C(i, torch.ones(3, 2), (2, 3, 2)); torch.zeros(2, 2).to_sparse_csc();
+torch.zeros(2, 4).to_sparse_bsr((2, 2)); torch.zeros(2, 4).to_sparse_bsc((2, 2)); (v.requires_grad_()*2).to_sparse();
+torch.ones(2, 2).requires_grad_().to_sparse_csr(); torch.ones(2, 2).requires_grad_().to_sparse_csc();
+torch.ones(2, 2).requires_grad_().to_sparse_bsr((1, 1)); torch.ones(2, 2).requires_grad_().to_sparse_bsc((1, 2));
+torch.ones(2, 4, 3).to_sparse_bsc((1, 2), dense_dim=1).requires_grad_(); torch.ones(2, 0, 3).to_sparse_csr(dense_dim=1);
+torch.sparse_csc_tensor(torch.tensor([0, 1, 2]).int(), torch.tensor([0, 1]).int(), torch.ones(2, 3));
+torch.sparse_bsr_tensor(torch.tensor([0, 1]).int(), torch.tensor([0]).int(), torch.ones(1, 2, 2, dtype=torch.float64));
+C(torch.zeros(1, 0).long(), torch.zeros(0, 2), (3, 2)).requires_grad_(); C(i, v, (2, 3)).half()
 """
 TRANSFORMED = """
 torch.vmap(lambda x: x*2)(C(i, v, (2, 3))); torch.vmap(lambda x: C(i, v, (2, 3))@x)(torch.ones(4, 3));
@@ -108,7 +115,19 @@ def test_made_and_printed(calls: str) -> None:
     assert not [f for f in found if f[1] != f[2]]
 
 
+# Those that are more than a matrix of numbers, and what makes them of a tensor of three dimensions.
+FORMS = {
+    "coo, two values at a place": lambda t: (t.to_sparse() + t.flip(2).to_sparse()).select(0, 0),
+    "coo, dense dimensions": lambda t: t.to_sparse(2), "coo, nothing": lambda t: (t * 0).to_sparse(),
+    "csr, dense dimensions": lambda t: t.to_sparse_csr(dense_dim=1), "csc, batches": lambda t: (t + 9).to_sparse_csc(),
+    "bsr, dense dimensions": lambda t: t.to_sparse_bsr((1, 2), dense_dim=1),
+    "bsc, batches": lambda t: (t + 9).to_sparse_bsc((2, 2)), "csc, nothing": lambda t: (t[0] * 0).to_sparse_csc(),
+}  # fmt: skip
+
+
 def _some(library: Any, layout: str) -> Any:
+    if layout in FORMS:
+        return FORMS[layout](library.tensor([[[0.0, 2], [0, 1]], [[0, 0], [3, 0]]]))
     dense = library.tensor([[0.0, 2, 0, 1], [0, 0, 3, 0]])
     return getattr(dense, f"to_sparse_{layout}")(*[(1, 2)] * layout.startswith("bs"))
 
@@ -121,7 +140,7 @@ def _parts(t: Any) -> list[Any]:
     return [str(t.layout), *[getattr(t, n)().tolist() for n in (*names, "values")], tuple(t.shape)]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", [*LAYOUTS, *FORMS])
 @pytest.mark.parametrize(("writer", "reader"), [(torch, torchlite), (torchlite, torch), (torchlite, torchlite)])
 def test_files_go_both_ways(layout: str, writer: Any, reader: Any) -> None:
     file = io.BytesIO()
