@@ -52,6 +52,8 @@ def launch_everything():
             module(4, 3, **more).to("cuda", dtype)(x)[0].sum().backward()
         for call in (F.leaky_relu, torch.erf, torch.erfc, lambda x: x % 2, lambda x: x // 2, lambda x: x.nextafter(-x)):
             call(x)
+        q = x.clone().requires_grad_()
+        torch.autograd.grad(F.scaled_dot_product_attention(q, q, q, None, 0.5).sum(), q, create_graph=True)
         p = torch.nn.Parameter(x)
         p.grad = x
         torch.nn.utils.clip_grad_norm_(p, 1.0)
@@ -67,6 +69,7 @@ def launch_everything():
     graph.replay()
 
 
+@pytest.mark.timeout(900)  # of hundreds of kernels, on a machine that may be busy
 def test_kernels_compile(architectures):
     from torchlite.backends.cupy_kernels.raw import Templates
 
