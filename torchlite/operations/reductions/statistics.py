@@ -217,9 +217,10 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
     _check_quantile(t, q, interpolation)
     ndim = t.dim()
     axis = None if dim is None else wrap_dim(dim, ndim)
-    rows = t.reshape(-1) if axis is None or not ndim else t
-    if rows is t and axis != ndim - 1:
-        rows = t.unsqueeze(-1).transpose(axis, -1)
+    if axis is None or not ndim:
+        rows = t.reshape(-1)
+    else:
+        rows = t if axis == ndim - 1 else t.unsqueeze(-1).transpose(axis, -1)
     kept = [1 if axis is None or d == axis else n for d, n in enumerate(t.shape) if keepdim or axis not in (None, d)]
     n = rows.shape[-1]
     ordered = rows.sort(-1).values.view((*kept, n))
