@@ -9,6 +9,8 @@ import pytest
 
 import torchlite
 
+pytestmark = pytest.mark.any_build
+
 ROOT = Path(torchlite.__file__).parent.parent
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.any_build
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -358,6 +360,35 @@ def test_information() -> None:
     facts = dict(line.split(":", 1) for line in python("-m", "torchlite", "--info").splitlines())
     assert facts["backend cpu"].strip() == "available"
     assert {"torchlite", "Python", "numpy", "ml_dtypes", "BLAS", "processors", "OMP_NUM_THREADS"} <= facts.keys()
+
+
+@pytest.mark.parametrize("asked", (["--info"], ["--check", "numpy"], []))
+def test_a_reader_may_have_read_enough(asked: list[str]) -> None:
+    """As of `python -m torchlite --info | head -1`, which ends without a word."""
+    gone, pipe = os.pipe()
+    os.close(gone)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "torchlite", *asked]
+    ended = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, env=environment)
+    os.close(pipe)
+    assert ended.stderr == ""
+
+
+def test_anomalies_are_traced_to_the_program(program: Any) -> None:
+    pytest.importorskip("torch")
+    script = program("""
+        import torch
+        with torch.autograd.set_detect_anomaly(True):
+            y = (-torch.ones(2, requires_grad=True)).sqrt().sum()
+            y.backward()
+    """)
+
+    def warning(said: str) -> list[str]:
+        lines = [line.strip() for line in said[: said.index("\nTraceback (most recent")].splitlines()]
+        return [line for line in lines if line.startswith("File") or line.startswith("y =")]
+
+    found = warning(python("-m", "torchlite", script, fails=True))
+    assert found == warning(python(script, fails=True)) == [f'File "{script}", line 4, in <module>', found[1]]
 
 
 def test_pytest_plugin(program: Any, tmp_path: Path) -> None:

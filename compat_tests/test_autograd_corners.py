@@ -7,6 +7,8 @@ import itertools
 import threading
 from importlib import import_module
 
+import pytest
+
 from .side_by_side import same_story
 
 
@@ -436,3 +438,20 @@ def test_sums_with_a_gradient_lie_as_pytorchs_do(torch, tell):
     leaf, rows = torch.ones(3, 3).t().requires_grad_(), torch.ones(3, 3)
     (leaf * 2 + leaf * 3).sin().sum().backward()
     tell(leaf.grad.stride(), (leaf.grad + rows).stride(), (rows + leaf.grad).stride(), (leaf.grad * rows).stride())
+
+
+@pytest.mark.parametrize(
+    "formula", ["x.exp()", "x * y", "x.tanh()", "x * 2", "x.relu()", "x / y", "x ** 2", "x.exp() - y * x"]
+)
+def test_gradients_that_lie_by_columns_show_it(formula):
+    @same_story
+    def program(torch, tell):
+        rows = torch.ones(3, 3)
+        for _ in range(3):  # the second call of a form is planned
+            x, y = [torch.full((3, 3), 0.5).t().requires_grad_() for _ in "xy"]
+            (gradient,) = torch.autograd.grad(eval(formula, {"x": x, "y": y}).sum(), x)
+            eval(formula, {"x": x, "y": y}).sum().backward()
+            for g in (gradient, x.grad):
+                tell(g.stride(), (g + rows).stride(), (rows + g).stride())
+
+    program()

@@ -7,6 +7,8 @@ import pytest
 
 import torchlite
 
+pytestmark = pytest.mark.any_build
+
 torch = pytest.importorskip("torch")
 
 

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .test_docs import blocks
+
+pytestmark = pytest.mark.any_build
 
 ROOT = Path(__file__).parent.parent
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import torchlite
-from torchlite.core.declare.elementwise import Unary
-from torchlite.core.declare.op import Op
+from torchlite.core.declare import ITSELF, By, Elementwise, Op, Unary
 from torchlite.core.machine.registry import registry
+from torchlite.operations.gradient_kernels import by_kernel
 
 from .side_by_side import same_story
 
@@ -44,6 +44,29 @@ def test_a_step_of_its_own_can_call_the_familys(monkeypatch):
     for _ in range(3):
         assert op.apply(x).stride() == (2, 1) and (-x).stride() == (1, 3)
     assert torchlite.autograd.gradcheck(op.apply, torchlite.ones(2, 3, dtype=torchlite.float64, requires_grad=True))
+
+
+def test_a_derivative_may_be_an_op(monkeypatch):
+    """Given by name what it takes beside the gradient, or once and for all; and the op itself, where it is linear."""
+    monkeypatch.setattr("torchlite.core.declare.declaration.registry", dict(registry))
+    slope = Elementwise(
+        "power_slope(Tensor grad, Tensor base, Scalar exponent, Scalar factor)",
+        lambda xp, g, x, exponent, factor: g * factor * exponent * x ** (exponent - 1),
+        {"grad": ITSELF, "base": lambda g, grad, base, exponent, factor: (
+            g * grad * factor * exponent * (exponent - 1) * base ** (exponent - 2)
+        )},
+    )  # fmt: skip
+    power = Elementwise(
+        "double_power(Tensor self, Scalar exponent)", lambda xp, x, exponent: 2 * x**exponent,
+        {"self": By(slope, {"base": "self"}, factor=2)}, on_arrays=by_kernel,
+    )  # fmt: skip
+    x = torchlite.rand(3, 2, dtype=torchlite.float64).add_(1).requires_grad_()
+    made = power.apply(x, 3)
+    assert sorted(n for n in dir(made.grad_fn) if n.startswith("_saved")) == ["_saved_exponent", "_saved_self"]
+    made.sum().backward()
+    assert torchlite.allclose(x.grad, 6 * x**2)
+    assert torchlite.autograd.gradcheck(lambda x: power.apply(x, 3), x)
+    assert torchlite.autograd.gradgradcheck(lambda x: power.apply(x, 3), x)
 
 
 @same_story

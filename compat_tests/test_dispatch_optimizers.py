@@ -6,9 +6,10 @@ import importlib
 
 import numpy as np
 import pytest
-import torch
 
 import torchlite
+
+torch = pytest.importorskip("torch")
 
 OPTIONS = [
     ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}), ("Adam", {"amsgrad": True}), ("AdamW", {"maximize": True}),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.any_build
+
 DOCS = Path(__file__).parent.parent / "docs"
 CHAPTERS = [  # backends.md is in test_backends.py
     "architecture", "autograd", "extending", "files", "index", "moving", "notebooks", "numerics", "scale", "tour",

@@ -9,6 +9,8 @@ import pytest
 
 from .ecosystem.running import PROGRAMS, apart, is_installed, package_of, run
 
+pytestmark = pytest.mark.any_build
+
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=package_of)
 def test_package(program: Path) -> None:

@@ -13,6 +13,8 @@ import torchlite
 from torchlite.alias.naming import torch_name
 from torchlite.faces.table import FACES
 
+pytestmark = pytest.mark.any_build
+
 # What programs for other versions of PyTorch ask for, and what is needed inside.
 _MORE = {
     "backends.cuda": ["sdp_kernels"],

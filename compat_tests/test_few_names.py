@@ -9,6 +9,8 @@ import pytest
 
 import torchlite
 
+pytestmark = pytest.mark.any_build
+
 torch = pytest.importorskip("torch")
 BOTH = pytest.mark.parametrize("lib", [torch, torchlite], ids=["torch", "torchlite"])
 _numbers = itertools.count()

@@ -10,6 +10,8 @@ import torchlite
 
 from .side_by_side import same_story
 
+pytestmark = pytest.mark.any_build
+
 CHECKS = """
 check("a").check("e").run(text)
 check("e").check("a").run(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -206,6 +207,12 @@ def test_clipping_by_value(torch: Any, tell: Any) -> None:
     tell(torch.nn.utils.clip_grad_value_(p, 1.5), [q.grad for q in p], [q.grad is None or q.grad._version for q in p])
     torch.nn.utils.clip_grad_value_(p[0], 0.5)
     tell(p[0].grad)
+    for dtype, limit in ((torch.float64, 1e300), (torch.bfloat16, 1.0), (torch.float32, -1), (torch.float32, math.nan)):
+        p = torch.tensor([5.0, math.nan, math.inf, -5.0], dtype=dtype, requires_grad=True)
+        p.grad = p.detach().clone()
+        torch.nn.utils.clip_grad_value_([p], limit)
+        tell(p.grad, p.grad._version)
+    torch.nn.utils.clip_grad_value_(parameters(torch), 1e300)
 
 
 @same_story

@@ -639,3 +639,26 @@ def test_tangents_of_products_have_the_history_of_what_moves(f, name):
             tell(torch.autograd.grad(made.sum(), x)[0] + 0.0)  # which may be zeros without memory
 
     program()
+
+
+@same_story
+def test_handlers_and_subclasses_see_duals_made_and_taken_apart(torch, tell):
+    forward_ad = torch.autograd.forward_ad
+    called = []
+
+    class Noting(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            called.append((func.__name__, len(args), kwargs))
+            return func(*args, **(kwargs or {}))
+
+    class Marked(torch.Tensor):
+        pass
+
+    x = torch.ones(2).as_subclass(Marked)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones(2))
+        made = [dual, *forward_ad.unpack_dual(dual), *forward_ad.unpack_dual(dual * 2), *forward_ad.unpack_dual(x)]
+        with Noting():
+            forward_ad.unpack_dual(forward_ad.make_dual(torch.zeros(2), x))
+    tell([type(t).__name__ for t in made])
+    tell([call for call in called if "dual" in call[0]])

@@ -5,7 +5,11 @@ import graphlib
 import re
 from pathlib import Path
 
+import pytest
+
 import torchlite
+
+pytestmark = pytest.mark.any_build
 
 ROOT = Path(torchlite.__file__).parent
 TREES = {
@@ -54,3 +58,13 @@ def test_files_that_are_named_are_there():
     folders = {path.rpartition("/")[0] + "/" for path in there}
     for named in re.findall(r"`([\w/]+(?:/|\.py))`", (house / "docs" / "architecture.md").read_text()):
         assert any(path.endswith(f"/{named}") for path in (folders if named.endswith("/") else there)), named
+
+
+def test_the_tests_are_collected_where_there_is_no_pytorch():
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, (ast.Expr, ast.Assign)) and "importorskip" in ast.unparse(node):
+                break
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            named += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name and name.partition(".")[0] == "torch" for name in named), path

@@ -7,6 +7,8 @@ import pytest
 
 from .side_by_side import same_story
 
+pytestmark = pytest.mark.any_build
+
 
 def said(call):
     """The value, or the error, of a call, and what it warned of."""

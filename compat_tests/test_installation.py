@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.any_build
+
 ROOT = Path(__file__).parent.parent
 PROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

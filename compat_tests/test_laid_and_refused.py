@@ -49,6 +49,7 @@ x.expand(2, 3, 3).fill_(torch.ones(2))
 x.expand(2, 3, 3).fill_(1)
 x.fill_(torch.ones(2))
 torch.ops.aten._safe_softmax(torch.ones(3).cfloat(), 0)
+torch.func.vjp(lambda y: torch.native_group_norm(y, None, None, 0, 3, 1, 1, 0.1), x[:0])[1]((x[:0], *[x[:0, :1]] * 2))
 torch.nn.functional.max_unpool3d(torch.ones(1, 2, 1, 3, 2).{INSIDE}, torch.zeros(1, 2, 1, 3, 2).long(), 2).stride()
 """
 
@@ -99,6 +100,12 @@ F.linear(x, y)
 F.linear(x, y, y[:, 0])
 F.linear(x[0], y)
 F.linear(x.expand(2, 3, 4), y)
+F.binary_cross_entropy_with_logits(x, y[:3], reduction="none")
+F.binary_cross_entropy_with_logits(x, y[:3], torch.tensor(0.5), reduction="sum")
+F.binary_cross_entropy(x / 20, y[:3] / 20, reduction="none")
+torch.linalg.solve(y[:4], x)
+torch.linalg.solve(torch.eye(4).expand(3, 4, 4) * 2, x)
+torch.linalg.solve(torch.eye(4).expand(3, 1, 4, 4) * 2 * y[0, 0] + torch.eye(4), x[:, None])
 """
 OF_ONE = """
 F.leaky_relu(x)
@@ -109,6 +116,21 @@ F.multilabel_margin_loss(x, j, reduction="none")
 x.masked_select(x > 2)
 x.masked_select(x[0] > 2)
 x.mm(x.t())
+x.prod()
+x.exp().prod()
+F.logsigmoid(x)
+F.pad(x, (-1, -1))
+F.pad(x, (1, -1))
+torch.fft.fft(x, n=5, dim=0).real
+torch.linalg.pinv(x)
+torch.linalg.lstsq(x, torch.ones(len(x), 2)).solution
+torch.linalg.householder_product(x.mT, x[:, 0])
+torch.ormqr(x.mT, x[:, 0], x.mT)
+torch.ormqr(torch.eye(4), torch.ones(4), x, left=False)
+x.scatter_reduce(1, k, x, "amax")
+x.scatter_reduce(1, k, x, "amin", include_self=False)
+F.max_unpool1d(x[None], k[None], 1)
+F.ctc_loss(x[:, None], torch.tensor([[1]]), (len(x),), (1,), reduction="none")
 """
 
 
@@ -120,7 +142,7 @@ def test_gradients_lie_as_operands_do(call):
         columns = [t.t().contiguous().t() for t in rows]
         for given in (rows, columns, (rows[0], columns[1]), (columns[0], rows[1])):
             x, y = [t.clone().requires_grad_() for t in given]
-            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional})
+            made = eval(call, {"x": x, "y": y, "F": torch.nn.functional, "torch": torch})
             for create_graph in (False, True):
                 found = torch.autograd.grad(made, (x, y), torch.ones_like(made), True, create_graph)
                 tell([(t.stride(), t.detach()) for t in found])
@@ -133,13 +155,43 @@ def test_gradients_lie_as_pytorchs_kernels_leave_them(call):
     @same_story
     def program(torch, tell):
         rows = torch.arange(12.0).reshape(3, 4) - 5
-        places = {"i": torch.tensor([1, 0, 3]), "j": torch.tensor([[1, 0, -1, 2]] * 3)}
+        places = {"i": [1, 0, 3], "j": [[1, 0, -1, 2]] * 3, "k": [[1, 0, 3, 2]] * 3}
         for given in (rows, rows.t().contiguous().t(), rows[:1], rows.expand(2, 3, 4)[0]):
             x = given.clone().requires_grad_()
-            part = {name: at[: len(x)] for name, at in places.items()}
+            part = {name: torch.tensor(at[: len(x)]) for name, at in places.items()}
             made = eval(call, {"x": x, "F": torch.nn.functional, "torch": torch, **part})
             upstream = torch.ones_like(made), torch.ones_like(made, memory_format=torch.contiguous_format)
             for g in (*upstream, upstream[0][:1].expand_as(made)):
                 tell(torch.autograd.grad(made, x, g, True)[0].stride())
+
+    program()
+
+
+@pytest.mark.parametrize("written", ["x", "y", "weight", "pos_weight"])
+@pytest.mark.parametrize("scaled", [{}, {"weight": 0.7}, {"pos_weight": 0.6}, {"weight": 0.7, "pos_weight": 0.6}])
+def test_losses_of_logits_are_differentiated_again_after_writes(scaled, written):
+    @same_story
+    def program(torch, tell):
+        leaf = torch.tensor([-200.0, -1.0, 0.5, 200.0], requires_grad=True)
+        more = {name: torch.full((4,), number) for name, number in scaled.items()}
+        given = {"x": leaf * 1, "y": torch.full((4,), 0.3)} | more
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(given["x"], given["y"], **more)
+        (gradient,) = torch.autograd.grad(loss, leaf, create_graph=True)
+        with torch.no_grad():
+            given.get(written, leaf.detach().clone()).add_(1)
+        try:
+            tell(gradient.detach(), torch.autograd.grad(gradient.sum(), leaf)[0])
+        except RuntimeError as error:
+            tell(str(error).partition(":")[0])
+
+    program()
+
+
+def test_paths_of_labels_are_followed_however_probabilities_lie():
+    @same_story
+    def program(torch, tell):
+        x = torch.arange(24.0).reshape(4, 2, 3).sin().permute(2, 1, 0).requires_grad_()
+        loss = torch.nn.functional.ctc_loss(x, torch.tensor([[1], [2]]), (3, 3), (1, 1))
+        tell(loss.detach(), torch.autograd.grad(loss, x)[0])
 
     program()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import io
+import pkgutil
 import zipfile
 
 import pytest
 
 import torchlite
+
+pytestmark = pytest.mark.any_build
 
 torch = pytest.importorskip("torch")
 BOTH = (torch, torchlite)
@@ -160,6 +163,16 @@ def test_memory_of_no_accelerator():
         assert told(getattr(ours, name)) == told(getattr(theirs, name))
 
 
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(torch.cuda.__path__) if m.name[0] != "_"])
+def test_modules_of_cuda_and_their_classes_have_pytorchs_names(name):
+    ours, theirs = (module(lib, f"cuda.{name}") for lib in (torchlite, torch))
+    public = getattr(theirs, "__all__", ())
+    assert [n for n in public if not hasattr(ours, n)] == []
+    for of in (n for n in public if isinstance(getattr(theirs, n), type)):
+        members = [m for m in dir(getattr(theirs, of)) if m[0] != "_" and not hasattr(getattr(ours, of), m)]
+        assert not members, (of, members)
+
+
 @pytest.mark.skipif(torchlite.cuda.is_available(), reason="there is CUDA")
 def test_profilers_without_cuda():
     for name in ("start", "stop"):
@@ -295,3 +308,13 @@ def test_older_names_of_ranks():
     with pytest.warns(FutureWarning, match="please use `torch.distributed.distributed_c10d.get_global_rank` instead"):
         assert ours._get_global_rank(ours._world.default_pg, 3) == 3
     assert torchlite.distributed._broadcast_coalesced is module(torchlite, "distributed.utils")._broadcast_coalesced
+
+
+def test_scripting_is_turned_off_and_on():
+    for lib in BOTH:
+        state = module(lib, "jit._state")
+        assert bool(state._enabled)
+        state.disable()
+        assert not state._enabled
+        state.enable()
+        assert bool(state._enabled)

@@ -7,9 +7,9 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import torchlite
+from torchlite.backends import numpy as numpy_backend
 from torchlite.backends.base import Backend, cast_array, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
@@ -27,6 +27,11 @@ SPECIAL = np.array([
     0.0, -0.0, 1e-45, -1e-45, 1e-40, -1e-40, 1.2e-38, -1.2e-38, 1e-10, -1e-10, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0, 9.5,
     -9.5, 20.0, -20.0, 87.5, -87.5, 88.8, -88.8, 103.0, -103.0, 1e5, -1e5, 1e38, -1e38, np.inf, -np.inf, np.nan,
 ], np.float32)  # fmt: skip
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
 
 
 @pytest.fixture(params=native.isas if native else [])
@@ -57,7 +62,7 @@ DRAWN = {  # parameters
     "draw.integers": [(0, 10), (-7, 3), (5, 6), (-(2**63), 7 - 2**63), (0, 2**28 - 1), (0, 2**28), (-5, 2**40)],
 }
 TWINS = {  # that are no kernels of ops
-    "cast": cast_array, "map_all": resample._map_all,
+    "cast": cast_array, "copy.rows": numpy_backend.copy, "map_all": resample._map_all,
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "masked_fill.write": masked._fill,
@@ -76,7 +81,7 @@ def twin_of(name):
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
     twin = Backend.kernel(get_backend("cpu"), registry[name])
-    if name in ("cumsum", "cumprod", "var.correction", "std.correction"):  # which are in double precision at first
+    if name in ("cumsum", "cumprod", "logcumsumexp", "var.correction", "std.correction"):  # wide at first
         return lambda array, *rest: np.asarray(twin(array, *rest)).astype(array.dtype)
     return twin
 
@@ -197,7 +202,7 @@ def test_slopes(isa, name, n):
 
 
 @pytest.mark.parametrize("weight", (0, 0.1, 0.4999, 0.5, 0.9, 1, -3.25, 12.7))
-def test_lerp_rounds_its_weight_as_torch_does(isa, weight):
+def test_lerp_rounds_its_weight_as_torch_does(torch, isa, weight):
     x, y = numbers(1000), numbers(1000, 1)
     wanted = torch.lerp(torch.from_numpy(x), torch.from_numpy(y), weight).numpy()
     pair = Pair("lerp.Scalar")
@@ -379,6 +384,8 @@ CONVOLUTIONS = [  # images, weights, stride, padding, dilation, groups
     ((3, 300, 9), (100, 300, 7), (1,), (2,), (1,), 1),
     ((2, 230, 24, 24), (96, 230, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # one image at a time
     ((2, 100, 3, 4, 5), (96, 100, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((6, 16, 20, 20), (32, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # whose gradients are added up in parts
+    ((7, 4, 40, 40), (8, 4, 3, 3), (1, 1), (0, 1), (1, 1), 1),
 ]
 
 
@@ -931,7 +938,7 @@ def test_borders(isa, shape):
 
 
 @pytest.mark.parametrize("n", (1, 7, 8, 31, 32, 33, 64, 95, 1000))
-def test_products_are_pytorchs_to_the_last_bit(isa, n):
+def test_products_are_pytorchs_to_the_last_bit(torch, isa, n):
     for rows in (1, 3, 1000):
         x = np.exp(numbers((rows, n), scale=0.3))
         made = native.Kernel("prod.dim_int", decline)(x, 1, False)
@@ -943,7 +950,7 @@ def test_products_are_pytorchs_to_the_last_bit(isa, n):
 
 @pytest.mark.parametrize("shape", ((1, 1), (3, 5), (70, 90), (2, 70, 33), (2, 3, 70)))
 @pytest.mark.parametrize("name", ("cummax", "cummin", "max.dim", "min.dim", "argmax", "argmin"))
-def test_where_extremes_stand(isa, name, shape):
+def test_where_extremes_stand(torch, isa, name, shape):
     function = getattr(torch, name.removesuffix(".dim"))
     for x in (numbers(shape), special(shape), np.rint(numbers(shape))):
         for dim in range(len(shape)):
@@ -957,7 +964,7 @@ def test_where_extremes_stand(isa, name, shape):
 
 
 @pytest.mark.parametrize("dtype", (np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8))
-def test_rows_of_other_types_have_their_extremes_found(dtype):
+def test_rows_of_other_types_have_their_extremes_found(torch, dtype):
     x = (numbers((70, 90)) * 20).astype(dtype)
     for name in ("max", "min"):
         values, places = native.Kernel(f"{name}.dim", decline)(x, 1, False)
@@ -979,6 +986,35 @@ def test_extremes_of_rows(isa, name, shape):
         for at in (0, -1) if x.size else ():
             x.reshape(-1)[at] = bad
             pair.agree((x, (len(shape) - 1,), True), 0, 0, taken=None)
+
+
+@pytest.mark.parametrize("name", ("amax", "amin", "max", "min"))
+@pytest.mark.parametrize("shape", [(64,), (70, 79), (1 << 15,), (1 << 16,), (2, 300, 111), (65537,), (0,), (7,)])
+def test_extremes_of_all(isa, name, shape):
+    pair, x = Pair(name), numbers(shape)
+    axes = [None, tuple(range(len(shape)))] if name.startswith("a") else [None]
+    for bad in (None, np.inf, -np.inf, np.nan) if x.size else ():
+        for at in (0, x.size // 2, -1):
+            if bad is not None:
+                x.reshape(-1)[at] = bad
+            for axis, keepdim in itertools.product(axes, (False, True)):
+                pair.agree((x, axis, keepdim), 0, 0, taken=None)
+    assert pair.declined == 0 or x.size < 64 or not name.startswith("a")
+
+
+@pytest.mark.parametrize("shape", [(70, 80), (64, 65), (3, 40, 50), (5, 3, 17, 33), (2, 2, 2, 40, 31), (4, 1, 1100)])
+def test_copies_of_dimensions_in_another_order(isa, shape):
+    pair, x = Pair("copy.rows"), numbers(shape)
+    for order in itertools.permutations(range(len(shape))):
+        turned = x.transpose(order)
+        pair.agree((turned, "C"), 0, 0, taken=None)
+        pair.agree((turned[..., 1:], "C"), 0, 0, taken=None)
+        pair.agree((turned[..., ::-1], "C"), 0, 0, taken=None)
+        pair.agree((np.broadcast_to(turned[..., :1], turned.shape), "C"), 0, 0, taken=None)
+    pair.agree((x, "C"), 0, 0, taken=False)
+    pair.agree((x.T, "K"), 0, 0, taken=False)
+    pair.agree((x.astype(np.float64).T, "C"), 0, 0, taken=False)
+    pair.agree((x.T, "C"), 0, 0, taken=x.size >= 4096)
 
 
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 1, 40)])
@@ -1030,13 +1066,21 @@ def test_variances(isa, name, shape):
     pair.agree((x, None, False, 1), taken=False)
 
 
-@pytest.mark.parametrize("name", ("cumsum", "cumprod"))
+@pytest.mark.parametrize("name", ("cumsum", "cumprod", "logcumsumexp"))
 @pytest.mark.parametrize("shape", [(1,), (65,), (3, 17), (8, 33), (19, 5), (4, 5, 7), (2, 9, 300), (0, 3), (3, 0)])
 def test_running_totals(isa, name, shape):
     for axis in (*range(len(shape)), -1):
         for x in (numbers(shape, scale=1.0), special(shape)):
             for laid, taken in layouts(x):
                 Pair(name).agree((laid, axis), 1e-5, 1e-5, taken, signs=name == "cumprod")  # PyTorch begins with +0
+
+
+@pytest.mark.parametrize("dim", (0, 1))
+def test_logarithms_of_totals_are_as_exact_as_pytorchs(isa, dim):
+    x = numbers((700, 900))
+    truth = np.logaddexp.accumulate(x.astype(np.float64), dim)
+    made, theirs = Pair("logcumsumexp").kernel(x, dim), torch.from_numpy(x).logcumsumexp(dim).numpy()
+    assert np.abs(made - truth).max() <= np.abs(theirs - truth).max() * 1.03
 
 
 def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
@@ -1338,7 +1382,9 @@ def good_calls():
     yield "constant_pad_nd", (image, (1, 2, -1, 0), np.array(0, np.float32))
     for name in ("amax", "amin"):
         yield name, (numbers((4, 80)), (1,), False)
-    for name in ("cumsum", "cumprod"):
+        yield name, (numbers((4, 80)), None, False)
+    yield "copy.rows", (numbers((70, 80)).T, "C")
+    for name in ("cumsum", "cumprod", "logcumsumexp"):
         yield name, (image, 2)
     yield "var.correction", (numbers((4, 40)), (1,), False, 1)
     yield "linalg_vector_norm", (numbers((4, 40)), (1,), False, 2)

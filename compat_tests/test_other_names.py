@@ -14,6 +14,8 @@ import torchlite
 
 from .side_by_side import same, same_story, story
 
+pytestmark = pytest.mark.any_build
+
 _SAID = re.compile(r"[Aa]lias (?:for|of) :func:`torch\.(\w+)`")
 # Names of functions that are made of the others, with arguments of other names.
 _OTHERWISE = {"ger", "moveaxis", "row_stack", "swapaxes", "swapdims", "trapz"}

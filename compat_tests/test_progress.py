@@ -15,6 +15,8 @@ import pytest
 import torchlite
 from torchlite.testing.progress import progress
 
+pytestmark = pytest.mark.any_build
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 
+import numpy
 import pytest
 
 from .side_by_side import same_story
@@ -50,6 +51,30 @@ torch.nuclear_norm(torch.ones(3, 3), (0, 1), out=torch.ones(()).half())
 torch.cummin(torch.tensor([1j]), 0)
 [*torch.mode(torch.tensor(1j))]
 torch.mode(torch.tensor([1j]))
+torch.ones(4, 4).to_sparse_bsr((2,))
+torch.ones(4, 4).to_sparse_bsc(2).layout
+torch.ones(4, 4).to_sparse(layout=torch.sparse_bsr, blocksize=(2,))
+torch.sparse_coo_tensor((2, -3))
+torch.empty((2, -1), layout=torch.sparse_coo)
+torch.empty((2, -1), layout=torch.sparse_csr)
+torch.zeros((2, -1), layout=torch.sparse_coo)
+torch.zeros((2, -1), layout=torch.sparse_csc)
+torch.ones(4, 4).to_sparse().sparse_resize_and_clear_((-4, 4), 2, 0)
+torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.ones(1), (1, -1))
+torch.chain_matmul((torch.ones(2, 2), torch.ones(2, 2)))
+torch.hann_window(3, numpy.True_)
+torch.ones(2, 2).sum(0, keepdim=numpy.True_)
+torch.ones(2, 2).mean(0, "a")
+torch.ones(2).requires_grad_(numpy.True_)
+torch.zeros(2, requires_grad=numpy.True_)
+torch.topk(torch.ones(2), 1, largest=numpy.False_)
+torch.relu_(self=torch.ones(2))
+torch.median(self=torch.ones(2), dim=3)
+torch.unbind(self=torch.ones(2))
+torch.ops.aten.abs(self=-torch.ones(2))
+torch.ops.aten.abs_.default(self=-torch.ones(2))
+torch.ops.aten.sum.dim_IntList(self=torch.ones(2), dim=[0])
+torch.masked.std(torch.ones(2, 2), range(5))
 """
 
 
@@ -59,7 +84,7 @@ def test_calls(call):
     def program(torch, tell):
         warnings.simplefilter("ignore")  # of what is young, or to go
         try:
-            tell(eval(call, {"torch": torch}))
+            tell(eval(call, {"torch": torch, "numpy": numpy}))
         except Exception as error:  # the first sentence: what follows may be a list of what can be done
             tell(type(error).__name__, re.split(r"\.\s|\n", str(error))[0])
 

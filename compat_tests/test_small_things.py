@@ -254,6 +254,7 @@ def test_measurements(torch, tell):
         measurement = task(torch, times, "n", "d", 2)
         tell(measurement.mean, measurement.median, measurement.iqr, measurement.significant_figures)
         tell(measurement.has_warnings, repr(measurement).split("\n")[1:])
+        tell(type(measurement).__module__.removeprefix(torch.__name__))
     merged = part(torch, "utils.benchmark").Measurement.merge([measurement, measurement])
     tell(len(merged), len(merged[0].times), merged[0].title, merged[0].as_row_name)
 

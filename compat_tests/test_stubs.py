@@ -12,6 +12,8 @@ import pytest
 
 from torchlite.stubs import ROOT, torch_stubs, write
 
+pytestmark = pytest.mark.any_build
+
 REPOSITORY = ROOT.parent
 PAGE = REPOSITORY / "compat_tests" / "typed" / "page.py"
 

@@ -40,7 +40,9 @@ def results():
     made += [rows.gather(1, places), rows.scatter_add(1, places, rows), rows.scatter(1, places, rows)]
     made += [y.gather(0, (x * 1000).long()), rows.double().softmax(1), y.double(), y.double().div(3).float()]
     made += [torch.cat([rows, rows], 1), torch.stack([x, y]), F.pad(images, (2, 1, 0, 3)), rows.var(1)]
-    made += [*rows.sort(1), y.argsort()]
+    made += [*rows.sort(1), y.argsort(), rows.amax(), x.max(), rows.cumsum(0), rows.logcumsumexp(0)]
+    made += [rows.logcumsumexp(1), rows.t().contiguous(), images.permute(0, 2, 3, 1).contiguous()]
+    made.append(F.pixel_shuffle(x[:1_300_000].view(26, 25, -1, 8), 5))
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
     optimizer.step()
@@ -64,6 +66,7 @@ def results_of_layers():
     made += learned(F.conv2d, torch.rand(13, 3, 40, 40), torch.rand(8, 3, 3, 3), torch.rand(8))
     made += learned(F.conv_transpose2d, torch.rand(13, 8, 20, 20), torch.rand(8, 3, 3, 3), torch.rand(3), 2)
     made += learned(F.conv2d, torch.rand(3, 230, 9, 9), torch.rand(96, 230, 3, 3), torch.rand(96))
+    made += learned(F.conv2d, torch.rand(13, 16, 24, 24), torch.rand(32, 16, 3, 3), torch.rand(32))
     made += learned(F.max_pool2d, torch.rand(7, 5, 81, 83), 3, 2)
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):  # but for products, which are BLAS's
         layer, x = kind(16, 32), torch.rand(9, 77, 16)

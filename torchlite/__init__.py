@@ -97,6 +97,7 @@ _NAMES_LATER = {
         _shape_as_tensor _stack _test_serialization_subcmul _to_cpu _transform_bias_rescale_qkv _unique _unsafe_index
         _unsafe_index_put _weight_int8pack_mm
     """,
+    "_higher_order_ops.cond": "cond",
     "operations.torch_names.libraries": """
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
         batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats cudnn_affine_grid_generator
@@ -117,7 +118,7 @@ _NAMES_LATER = {
     """,
     "streams": "Event get_device_module Stream",
     "symbolic": """
-        cond sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min
+        sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min
         sym_not sym_sqrt sym_sum SymBool SymFloat SymInt
     """,
 }

@@ -45,6 +45,24 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> None:
     parser = _parser()
     options = parser.parse_args(arguments)
+    asked = options.check or options.info or options.shell or options.install or options.uninstall
+    if not asked and (options.script or options.module or options.code):
+        run(options)
+        return
+    try:
+        try:
+            if asked:
+                tell(options)
+            else:
+                parser.print_help()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # who reads has read enough: `… | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes to at its end
+
+
+def tell(options: argparse.Namespace) -> None:
+    """Print what is asked of torchlite itself."""
     if options.check:
         from .alias.check import check
 
@@ -53,14 +71,10 @@ def main(arguments: list[str]) -> None:
         from .alias import info
 
         print(info.describe())
-    elif options.shell or options.install or options.uninstall:
+    else:
         from .alias import setup
 
         print(setup.shell() if options.shell else setup.install() if options.install else setup.uninstall())
-    elif options.script or options.module or options.code:
-        run(options)
-    else:
-        parser.print_help()
 
 
 def run(options: argparse.Namespace) -> None:

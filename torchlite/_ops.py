@@ -37,7 +37,8 @@ Tag = enum.IntEnum(
 
 # Overloads whose arguments are not those of the op.
 _REARRANGED = frozenset((
-    "_to_copy", "index_put", "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "polygamma",
+    "_to_copy", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward", "index_put",
+    "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "polygamma",
 ))  # fmt: skip
 _packets: dict[str, OpOverloadPacket] = {}  # those that programs declared
 
@@ -359,6 +360,11 @@ def _cast(value: Any, wanted: Any) -> Any:
 # ---- PyTorch's own
 
 
+def _as_torch_names(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a schema as functions of torch have them, to whom the tensor `self` is `input`."""
+    return {"input" if name == "self" else name: value for name, value in kwargs.items()}
+
+
 class _Aten(OpOverloadPacket):
     """A function of torch as an operator: each of its overloads is called as the function itself."""
 
@@ -370,7 +376,7 @@ class _Aten(OpOverloadPacket):
         return [op.signature.overload or "default" for op in registry.values() if op.signature.name == self.__name__]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        return self.function(*args, **_as_torch_names(kwargs))
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("_"):
@@ -405,8 +411,8 @@ class _AtenOverload(OpOverload):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.op is not None:
-            return self.op.apply(*self.op.bind(args, kwargs))
-        return self.overloadpacket.function(*args, **kwargs)
+            return self.op.apply(*self.op.bind(args, _as_torch_names(kwargs)))
+        return self.overloadpacket(*args, **kwargs)
 
 
 def overload_of(op: Any, name: str, overload: str) -> OpOverload:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .core.machine import Tensor
 from .core.values.pickling import bear_name
 
 __all__ = [
-    "cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
+    "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
     "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "SymBool", "SymFloat", "SymInt",
 ]  # fmt: skip
 
@@ -168,14 +167,3 @@ def sym_constrain_range(size: int, *, min: int | None = None, max: int | None = 
 
 
 sym_constrain_range_for_size = sym_constrain_range
-
-
-def cond(
-    pred: bool | Tensor, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()
-) -> Any:
-    """What `true_fn` or `false_fn` gives for the operands, as `pred` says."""
-    if not isinstance(pred, (bool, int, float, Tensor)):
-        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
-    if isinstance(pred, Tensor) and pred.numel() != 1:
-        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
-    return (true_fn if pred else false_fn)(*operands)

@@ -256,13 +256,17 @@ def test_what_cupy_does_not_do_is_refused_by_name():
         (lambda: cuda.gds.GdsFile("a", 0), "kvikio"), (cuda.green_contexts.GreenContext.create, "CuPy has none"),
         (lambda: cuda.Event.from_ipc_handle(0, b""), "another process"),
         (lambda: cuda.memory.change_current_allocator(None), "memory is CuPy's"),
+        (cuda.CUDAGraph().get_graph_data, "a graph's nodes"), (cuda.utilization, "nvidia-smi"),
+        (lambda: cuda.gds.GdsFile.load_storage(None), "kvikio"), (cuda.nccl.unique_id, "torch.distributed"),
     ):  # fmt: skip
         with pytest.raises(NotImplementedError, match=said):
             call()
 
 
 def test_addresses_for_other_libraries():
-    assert cuda.Stream()._as_parameter_.value and cuda.Event()._as_parameter_.value
+    stream = cuda.Stream()
+    assert stream._as_parameter_.value and cuda.Event()._as_parameter_.value
+    assert stream.__cuda_stream__() == (0, stream.cuda_stream)
     number = cuda.nvtx.range_start("a stretch")
     cuda.nvtx.range_end(number)
     assert cuda.AcceleratorError is torch.AcceleratorError
@@ -317,11 +321,12 @@ def test_graphed_callables_learn_as_modules_do():
 
 
 def learn(optimizer, seed, captured):
-    """What an MLP with dropout comes to after four steps, each told anew or all of them by one graph."""
+    """What a network that drops in attention, too, comes to after four steps, each told anew or all by one graph."""
     torch.manual_seed(seed)
     model = torch.nn.Sequential(
-        torch.nn.Linear(5, 8), torch.nn.GELU(), torch.nn.Dropout(0.5), torch.nn.Linear(8, 3)
-    ).cuda()
+        torch.nn.Linear(5, 8), torch.nn.GELU(), torch.nn.Dropout(0.5),
+        torch.nn.TransformerEncoderLayer(8, 2, 4, 0.3), torch.nn.Linear(8, 3),
+    ).cuda()  # fmt: skip
     optimizer = optimizer(model.parameters())
     x, y = torch.randn(4, 5, device="cuda"), torch.tensor([0, 2, 1, 1], device="cuda")
 

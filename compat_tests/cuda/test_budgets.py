@@ -89,6 +89,10 @@ BUDGETS = {
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
     ),
+    "attention with dropout": Budget(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, 0.3, True),
+        lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4,
+    ),
     "avg_pool2d": Budget(lambda x: F.avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "adaptive_avg_pool2d": Budget(lambda x: F.adaptive_avg_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "adaptive_max_pool2d": Budget(lambda x: F.adaptive_max_pool2d(x, 3), lambda: (randn(2, 3, 8, 8),), 1, 3),
@@ -122,7 +126,7 @@ BUDGETS = {
 
 
 # What halves take where it is more: some sums are made in float32 beside them.
-IN_HALVES: dict[str, dict[str, int]] = {"embedding": {"both": 4}, "index": {"both": 8}}
+IN_HALVES: dict[str, dict[str, int]] = {"embedding": {"both": 4}, "index": {"both": 7}}
 
 
 def told(call):
@@ -205,7 +209,7 @@ TRAINED = {
 
 
 @pytest.mark.parametrize("autocast, dtype, most", [
-    (False, torch.float32, 79), (True, torch.float32, 115), (False, torch.float16, 79), (False, torch.bfloat16, 79),
+    (False, torch.float32, 77), (True, torch.float32, 110), (False, torch.float16, 75), (False, torch.bfloat16, 75),
 ])  # fmt: skip
 def test_launches_of_a_training_step(autocast, dtype, most):
     layer = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True).to("cuda", dtype)

@@ -196,6 +196,37 @@ def test_attention(mask, queries, keys, width, value_width):
         alike(attend, *[t[0].double() for t in operands], rtol=1e-10, atol=1e-10)
 
 
+def _told_with_dropout(attend, dtype, again, *shapes):
+    """What attention with dropout gives, its gradients and, if they are asked for `again`, those of these."""
+    operands = [(numbers(*shape) / 3).to("cuda", dtype).requires_grad_() for shape in shapes]
+    torch.cuda.manual_seed(5)
+    made = attend(*operands)
+    found = [made, *torch.autograd.grad((made * made).sum(), operands, create_graph=again)]
+    if again:
+        found += torch.autograd.grad(sum((g * g).sum() for g in found[1:]), operands)
+    return found
+
+
+@pytest.mark.parametrize("dtype, near", [(torch.float32, 1e-4), (torch.float64, 1e-10), (torch.bfloat16, 0.1)])
+@pytest.mark.parametrize("causal, again", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("lead, queries, keys", [((2, 3), 7, 7), ((3,), 2, 70), ((), 35, 3)])
+def test_attention_drops_the_weights_that_dropout_does(dtype, near, causal, again, lead, queries, keys):
+    def in_steps(q, k, v):
+        scores = q @ k.mT / 2
+        if causal:
+            scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -float("inf"))
+        return F.dropout(scores.softmax(-1), 0.4) @ v
+
+    shapes = (*lead, queries, 4), (*lead, keys, 4), (*lead, keys, 6)
+    wanted = _told_with_dropout(in_steps, dtype, again, *shapes)
+    found = _told_with_dropout(
+        lambda *qkv: F.scaled_dot_product_attention(*qkv, None, 0.4, causal), dtype, again, *shapes
+    )
+    assert type(found[0].grad_fn).__name__ == "ScaledDotProductEfficientAttentionBackward0"
+    for one, other in zip(wanted, found):
+        torch.testing.assert_close(other, one, rtol=near, atol=near * one.abs().max().item())
+
+
 def test_attention_of_heads_that_lie_inside():
     q, k, v = [numbers(2, 7, 3, 8).transpose(1, 2) for _ in range(3)]
     alike(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), q, k, v, rtol=1e-4, atol=1e-5)

@@ -99,7 +99,9 @@ def test_gradients_are_clipped_as_on_the_host(dtype):
         for i, p in enumerate(params):
             p.grad = numbers(*p.shape, seed=i).to(dtype).to(device)
         total = torch.nn.utils.clip_grad_norm_(params, 3.0)
-        found.append([total.cpu(), *[p.grad.cpu() for p in params]])
+        clipped = [p.grad.cpu().clone() for p in params]
+        torch.nn.utils.clip_grad_value_(params, 0.01)
+        found.append([total.cpu(), *clipped, *[p.grad.cpu() for p in params]])
     near = {"rtol": 2e-3, "atol": 1e-5} if dtype is torch.float16 else {}  # the norm is rounded once, there twice
     for one, other in zip(*found):
         torch.testing.assert_close(one, other, **near)
@@ -111,12 +113,13 @@ def test_clipping_is_few_launches(dtype, most):
     params = [torch.zeros(4, 4, device="cuda", dtype=dtype, requires_grad=True) for _ in range(20)]
     for p in params:
         p.grad = torch.ones_like(p)
-    for _ in range(3):  # the second time leaves plans, whose constants are filled in once
-        torch.nn.utils.clip_grad_norm_(params, 3.0)
-    with cuda_on_host.counted() as tally:
-        torch.nn.utils.clip_grad_norm_(params, 3.0)
-    assert tally.counts.launches <= most, tally.kernels
-    assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
+    for clip, launches in ((torch.nn.utils.clip_grad_norm_, most), (torch.nn.utils.clip_grad_value_, 1)):
+        for _ in range(3):  # the second time leaves plans, whose constants are filled in once
+            clip(params, 3.0)
+        with cuda_on_host.counted() as tally:
+            clip(params, 3.0)
+        assert tally.counts.launches <= launches, tally.kernels
+        assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
 
 
 @pytest.mark.parametrize("name", ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"])

@@ -1,6 +1,7 @@
 """The stand-in itself: CuPy's kernels of every kind give on it what NumPy gives, and what it lacks it says."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from torchlite.testing import cuda_on_host
+from torchlite.testing.cuda_on_host import build
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -137,3 +139,15 @@ def test_without_a_device_pytorchs_error_is_raised():
     env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=env)
     assert told.stdout == "Torch not compiled with CUDA enabled\n", told.stderr
+
+
+def test_what_was_built_is_found_from_another_environment(tmp_path, monkeypatch):
+    """Which has the same headers elsewhere; with others, all is built anew."""
+    here, headers = build.cache(), build.cuda_headers()
+    monkeypatch.setenv("TORCHLITE_CUDA_ON_HOST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "cuda_headers", lambda: tmp_path)
+    for header in headers.glob("cuda_[fb]*16.h*"):
+        shutil.copy(header, tmp_path)
+    assert build.cache.__wrapped__().name == here.name
+    (tmp_path / "cuda_fp16.h").write_text("// another")
+    assert build.cache.__wrapped__().name != here.name

@@ -83,6 +83,21 @@ def all_collectives(torch, dist, tell, group, shape, dtype, layout, async_op, op
         told(dist.all_to_all_single(whole, several, group=group, async_op=async_op), whole)
 
 
+def rounded(torch, dist, tell):
+    """Sums of floating point, whose roundings tell in what order they were added up."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, count in itertools.product(("float16", "bfloat16", "float32"), (1, 7, 64, 1000, 5001)):
+        several = torch.randn(count * size, generator=torch.Generator().manual_seed(rank)).to(getattr(torch, dtype))
+        x, y, z = several[:count].clone(), several[:count].clone(), several[:count].clone()
+        dist.all_reduce(x)
+        dist.reduce(y, size - 1)
+        dist.reduce_scatter_single(z, several)
+        tell(*[each.tolist() for each in ((x, y, z) if rank == size - 1 else (x, z))])
+    x = torch.randn(2_500_001, generator=torch.Generator().manual_seed(rank))  # of which gloo makes several messages
+    dist.all_reduce(x)
+    tell(x.view(torch.int32).sum().item())
+
+
 def matrix(torch, tell):
     """Every collective with every dtype, in every group, sync and async; with float32, in every shape."""
     dist = start(torch)
@@ -93,6 +108,7 @@ def matrix(torch, tell):
         for number, (dtype, async_op) in enumerate(itertools.product(DTYPES, (False, True))):
             for shape in SHAPES if dtype == "float32" else [SHAPES[number % len(SHAPES)], (4, 3)]:
                 all_collectives(torch, dist, tell, group, shape, dtype, "rows", async_op)
+    rounded(torch, dist, tell)
     dist.destroy_process_group()
 
 

@@ -65,7 +65,7 @@ def one_square_matrix(torch, dist, tell):
 
 def local_steps(torch, dist, tell):
     _, _, local = hooks(torch)
-    alone = [dist.new_group([rank]) for rank in range(2)][dist.get_rank()]
+    alone = [dist.new_group([rank]) for rank in range(dist.get_world_size())][dist.get_rank()]
     state = local.PostLocalSGDState(None, alone, 3)
     wide(torch, dist, tell, lambda ddp: ddp.register_comm_hook(state, local.post_localSGD_hook))
 
@@ -218,8 +218,9 @@ def stories(torch, tell):
     tell_all(PARTS, torch, tell)
 
 
-def test_hooks_and_uneven_inputs():
-    same_numbers(stories)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_hooks_and_uneven_inputs(ranks):
+    same_numbers(stories, ranks)
 
 
 def net(torch):
@@ -236,7 +237,8 @@ def inputs(torch, dist, step=0):
 
 def over_meshes(torch, dist, tell):
     wrap, world = torch.nn.parallel.DistributedDataParallel, dist.group.WORLD
-    mesh, grid = dist.init_device_mesh("cpu", (2,)), dist.init_device_mesh("cpu", (1, 2), mesh_dim_names=("a", "b"))
+    size, made_of = dist.get_world_size(), dist.init_device_mesh
+    mesh, grid = made_of("cpu", (size,)), made_of("cpu", (1, size), mesh_dim_names=("a", "b"))
     made, plain = wrap(net(torch), device_mesh=mesh), net(torch)
     made(inputs(torch, dist)).square().sum().backward()
     tell([param.grad for param in made.parameters()])
@@ -261,7 +263,7 @@ def reduced_later(torch, dist, tell):
             alone = net(torch)
             alone(inputs(torch, dist, step)).square().sum().backward()
             for (_, param), mine in zip(later, alone[2].parameters()):
-                wanted = mine.grad / 2
+                wanted = mine.grad / dist.get_world_size()
                 dist.all_reduce(wanted)
                 assert torch.allclose(param.grad, wanted)
         made.zero_grad()

@@ -11,8 +11,10 @@ def home(torch):
     return importlib.import_module(f"{torch.__name__}.distributed.tensor")
 
 
-def mesh_of(torch, count=2):
-    return torch.distributed.init_device_mesh("cpu", (count,), mesh_dim_names=("dp",))
+def mesh_of(torch):
+    """All processes in a row."""
+    dist = torch.distributed
+    return dist.init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("dp",))
 
 
 def whole(value, kind):

@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel in two processes, beside PyTorch's with gloo."""
+"""FullyShardedDataParallel in two processes and in four, beside PyTorch's with gloo."""
 
 import importlib
 
@@ -52,6 +52,27 @@ def trained(torch, dist, tell):
             steps(torch, dist, tell, made, optimizer)
             tell([list(param.shape) for param in made.parameters()], [name for name, _ in made.named_parameters()])
             tell(made.state_dict(), repr(made))
+
+
+def scaled(torch, dist, tell):
+    """Where gradients of one process overflow, all of them skip the step."""
+    torch.set_default_dtype(torch.float32)
+    kind = importlib.import_module(f"{torch.__name__}.distributed.fsdp.sharded_grad_scaler").ShardedGradScaler
+    for options in ({}, {"growth_interval": 2}, {"enabled": False}):
+        scaler, made = kind("cpu", init_scale=4.0, **options), sharded(torch)
+        optimizer = torch.optim.SGD(made.parameters(), lr=0.1)
+        for step in range(4):
+            optimizer.zero_grad()
+            factor = float("inf") if scaler.is_enabled() and step == 2 and dist.get_rank() == 1 else 1.0
+            loss = made(data(torch, dist.get_rank(), step)[0].float()).square().mean() * factor
+            scaler.scale(loss).backward()
+            if step == 1:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            tell(scaler.get_scale(), [param.isfinite().all() for param in made.parameters()])
+        tell(made.state_dict(), scaler.state_dict())
+    tell(attempt(lambda: scaler.unscale_(optimizer)), attempt(lambda: kind("cpu").step(optimizer)))
 
 
 def clipped(torch, dist, tell):
@@ -132,7 +153,7 @@ def summoned_in_part(torch, dist, tell):
 def with_options(torch, dist, tell):
     home = fsdp(torch)
     kinds, pre, post = home.ShardingStrategy, *home.BackwardPrefetch
-    mesh = dist.init_device_mesh("cpu", (2,))
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
     pins = torch.__name__ == "torch"  # which offloads and broadcasts where there is a GPU only
     for options in (
         {} if pins else {"cpu_offload": home.CPUOffload(offload_params=True)}, {"device_mesh": mesh},
@@ -166,7 +187,7 @@ def left_alone(torch, dist, tell):
     tell([param.grad for param in made.parameters()], sorted(made.state_dict()))
 
 
-PARTS = [trained, clipped, not_synced, summoned, states, summoned_in_part, with_options, left_alone]
+PARTS = [trained, clipped, scaled, not_synced, summoned, states, summoned_in_part, with_options, left_alone]
 
 
 def stories(torch, tell):
@@ -174,8 +195,9 @@ def stories(torch, tell):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_modules_are_sharded_as_pytorchs_are():
-    same_numbers(stories)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_modules_are_sharded_as_pytorchs_are(ranks):
+    same_numbers(stories, ranks)
 
 
 def frees(torch, tell):

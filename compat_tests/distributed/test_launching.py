@@ -71,6 +71,21 @@ def test_a_program_under_mpiexec(script):
     assert {f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)} <= set(told.split("\n"))
 
 
+KILLED = """
+    import os, signal, torchlite.distributed as dist
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.barrier()
+"""
+
+
+def test_mpiexec_tells_which_of_the_logged_processes_was_killed(script):
+    told = started(*mpiexec(2), sys.executable, script(LOGGED + KILLED), fails=True)
+    number = re.search(r"rank 1 \(process (\d+)\) was started by mpiexec", told)[1]
+    assert re.search(rf"\bPID {number}\b", told)
+
+
 def test_what_processes_find_in_their_environment(script):
     words = [
         "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",

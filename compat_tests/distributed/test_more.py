@@ -166,6 +166,55 @@ def groups(torch, tell):
 
 
 
+def local(torch, tell):
+    """Groups that their members alone make, a few of them more often than others."""
+    dist = start(torch)
+    rank = dist.get_rank()
+    mine = [rank // 2 * 2, rank // 2 * 2 + 1]
+
+    def told(group):
+        x = torch.full((2,), rank + 1.0)
+        dist.all_reduce(x, group=group)
+        tell(dist.get_rank(group), dist.get_process_group_ranks(group), group.group_desc, x.tolist())
+
+    first, again, turned = (
+        dist.new_group(ranks, use_local_synchronization=True) for ranks in (mine, mine, mine[::-1])
+    )
+    for group in (first, again, turned):
+        told(group)
+    tell(first is again, first.group_name == again.group_name)
+    tell(dist.new_group([(rank + 1) % 4], use_local_synchronization=True))
+    told(dist.new_group([rank], use_local_synchronization=True))
+    if rank in (1, 2):
+        told(dist.new_group([1, 2], use_local_synchronization=True))
+    tell(dist.get_pg_count())
+    dist.barrier()
+
+
+def unequal(torch, tell):
+    """What goes from each to each is of another size."""
+    dist = start(torch)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sizes = [rank + other for other in range(size)]
+    pieces = [torch.full((rank + other, 2), 10 * rank + other) for other in range(size)]
+    out = torch.zeros(sum(sizes), 2, dtype=torch.int64)
+    tell(dist.all_to_all_single(out, torch.cat(pieces), sizes, sizes), out.tolist())
+    if torch.__name__ == "torchlite":  # gloo takes no list of them, as other backends do
+        outs = [torch.zeros_like(piece) for piece in pieces]
+        dist.all_to_all(outs, pieces)
+        assert torch.equal(torch.cat(outs), out)
+    everyones = [None] * size
+    dist.all_gather_object(everyones, "x" * (1000 * rank))
+    tell([len(each) for each in everyones])
+    group = dist.new_group([2, 0])
+    if rank in (0, 2):
+        mine, got = "rank" * rank, [None]
+        parts = [None] * 2 if rank == 0 else None
+        dist.gather_object(mine, parts, 0, group)
+        dist.scatter_object_list(got, ["a", "b" * 2000] if rank == 0 else None, 0, group)
+        tell(dist.get_rank(group), parts, len(got[0]))
+
+
 def split(torch, tell):
     dist = start(torch)
     rank = dist.get_rank()
@@ -260,10 +309,6 @@ def mesh(torch, tell):
     tell(m.DeviceMesh.from_group(torch.distributed.group.WORLD, "cpu").mesh.tolist())
 
 
-def test_a_grid_of_processes():
-    same(mesh, 4)
-
-
 # ---- several of these in the same processes, which take long to start
 
 
@@ -279,6 +324,12 @@ def of_three(torch, tell):
         some(torch, tell)
 
 
+def of_four(torch, tell):
+    for some in (mesh, unequal):
+        tell(some.__name__)
+        some(torch, tell)
+
+
 @pytest.mark.parametrize("launched", ["apart", "by mpiexec"])
 def test_two_processes(launched):
     same(of_two, launcher=mpiexec(2) if launched == "by mpiexec" else ())
@@ -286,3 +337,8 @@ def test_two_processes(launched):
 
 def test_three_processes():
     same(of_three, 3)
+
+
+@pytest.mark.parametrize("some", [of_four, local])
+def test_four_processes(some):
+    same(some, 4)

@@ -408,6 +408,14 @@ static int lie_alike(PyArrayObject *a, PyArrayObject *b)
     return memcmp(PyArray_STRIDES(a), PyArray_STRIDES(b), PyArray_NDIM(a) * sizeof(npy_intp)) == 0;
 }
 
+// A gradient that was computed, as tensors hold it: what does not lie by rows shows it by having a base.
+static PyObject *showing(PyObject *grad)
+{
+    PyArrayObject *array = (PyArrayObject *)grad;
+    return PyArray_BASE(array) != NULL || PyArray_IS_C_CONTIGUOUS(array) ? Py_NewRef(grad)
+                                                                         : PyArray_View(array, NULL, NULL);
+}
+
 // Accumulate into a leaf, by C where that is plain. It takes the gradient over. 1: not for C, nothing done.
 static int accumulate(Tensor *leaf, PyObject *grad)
 {
@@ -428,7 +436,8 @@ static int accumulate(Tensor *leaf, PyObject *grad)
             }
             Py_SETREF(grad, copy);
         }
-        PyObject *made = wrap(grad, leaf->dtype);
+        PyObject *made = wrap(showing(grad), leaf->dtype);
+        Py_DECREF(grad);
         if (made == NULL || (!alike && count_write((Tensor *)made) < 0)) {
             Py_XDECREF(made);
             return -1;
@@ -592,7 +601,7 @@ static PyObject *captured(const Pass *pass)
         const Py_ssize_t at = *place_of(pass, (PyObject *)leaf);
         PyObject *grad = at < 0 ? NULL : pass->slots[pass->entries[at].slots].grad;
         PyObject *made = grad == NULL ? Py_NewRef(Py_None)
-                       : PyArray_CheckExact(grad) ? wrap(Py_NewRef(grad), leaf->dtype) : Py_NewRef(grad);
+                       : PyArray_CheckExact(grad) ? wrap(showing(grad), leaf->dtype) : Py_NewRef(grad);
         if (made == NULL)
             Py_CLEAR(found);
         else

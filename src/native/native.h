@@ -20,6 +20,8 @@
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
+#pragma GCC visibility push(hidden)  // as all that is defined here: what lies where is then known without a table
+
 #if defined(__GNUC__)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define APART __attribute__((noinline, cold))  // what rarely runs, and must not weigh on what it stands beside
@@ -344,5 +346,7 @@ PyObject *make_making(PyObject *module, PyObject *general);
 PyObject *make_entering(PyObject *module, PyObject *args);
 PyObject *make_module_call(PyObject *module, PyObject *args);
 PyObject *make_look_up(PyObject *module, PyObject *args);
+
+#pragma GCC visibility pop
 
 #endif

@@ -112,7 +112,7 @@ void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
     pool.share = share;
     pool.work = work;
     pool.count = count;
-    pool.shares = pool.left = (int)(most < wanted * EACH ? most : wanted * EACH);
+    pool.shares = pool.left = (int)(most < wanted ? most : most < wanted * EACH ? most - most % wanted : wanted * EACH);
     pool.taken = 0;
     pool.calls++;
     if (pool.asleep) pthread_cond_broadcast(&pool.begun);

@@ -140,16 +140,17 @@ _MADE_OF: dict[str, Callable[..., Any]] = {
 }
 
 
-def _pooled(dims: int) -> Callable[..., Any]:
+def _pooled(name: str, *windows: str) -> dict[str, Callable[..., Any]]:
     """The gradient of a pool, which is told of the windows too."""
 
     def called(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
         task: Any = local.state.task
-        names = ("kernel_size", "stride", "padding", "dilation")
-        windows = [list(getattr(task.node, f"_saved_{name}")) for name in names]
-        return f"max_pool{dims}d_with_indices_backward", (g, self, *windows, task.node._saved_ceil_mode, indices), {}
+        return name, (g, self, *[getattr(task.node, f"_saved_{w}") for w in windows], indices), {}
 
-    return called
+    return {name: called}
+
+
+_WINDOWS = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
@@ -161,11 +162,14 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
     ),
-    "max_pool2d_with_indices_backward": _pooled(2),
-    "max_pool3d_with_indices_backward": _pooled(3),
+    **_pooled("max_pool2d_with_indices_backward", *_WINDOWS),
+    **_pooled("max_pool3d_with_indices_backward", *_WINDOWS),
+    **_pooled("fractional_max_pool2d_backward", "kernel_size", "output_size"),
+    **_pooled("fractional_max_pool3d_backward", "kernel_size", "output_size"),
 }  # fmt: skip
 
 _FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
+    "arange": lambda given: ("default", "default", "start", "start_step")[len(given)],
     "empty": lambda given: "memory_format",
     "eye": lambda given: "m" if len(given) > 1 else "default",
     "normal": lambda given: "float_float",
@@ -257,4 +261,6 @@ def _usual(param: Any, value: Any) -> bool:
 
 
 def _same(value: Any, default: Any) -> bool:
+    if value.__class__ is tuple:
+        value, default = list(value), list(default) if isinstance(default, tuple) else default
     return value is default or (type(value) is type(default) and not isinstance(value, Tensor) and value == default)

@@ -16,11 +16,13 @@ _accumulating = threading.RLock()
 
 
 def as_tensor(value: Any, form: Any) -> Any:
-    """A gradient as a tensor."""
+    """A gradient as a tensor; an array that does not lie by rows shows it by having a base."""
     if value is None or isinstance(value, Tensor):
         return value
     backend = form[2]
-    return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
+    array = value if value.__class__ is backend.Array else backend.asarray(value)
+    by_rows = not backend.strided or array.base is not None or array.flags.c_contiguous
+    return wrap(array if by_rows else array[...], form[1], backend)
 
 
 @method("_accumulate_grad")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from .engine import GraphTask
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
-_WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "operations")])
+_HOUSE = Path(__file__).parents[1]
+_WITHIN = tuple([str(_HOUSE / room) + os.sep for room in ("autograd", "core", "operations")])
+_LAUNCHER = str(_HOUSE / "__main__.py")  # whose lines stand before those of the program that it runs
 
 
 class Anomaly:
@@ -33,7 +35,8 @@ class Anomaly:
         frames = traceback.extract_stack()
         while frames and frames[-1].filename.startswith(_WITHIN):
             frames.pop()
-        node.metadata["traceback_"] = frames.format()
+        begin = max([at for at, frame in enumerate(frames, 1) if frame.filename == _LAUNCHER], default=0)
+        node.metadata["traceback_"] = traceback.format_list(frames[begin:])
         task = local.state.task
         if task is not None and isinstance(task.node, Node):
             node.metadata["parent_"] = task.node

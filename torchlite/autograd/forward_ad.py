@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..core.declare import ViewOp
-from ..core.machine import TangentLevel, Tensor, TensorBase, check_no_overlap, moves, set_tangent, tangent_of
+from ..core.declare import ViewOp, publish_python
+from ..core.machine import TangentLevel, Tensor, check_no_overlap, moves, set_tangent, tangent_of
 from ..core.state import Context, Mode, SetAtOnce, State, local
 from ..core.values.pickling import bear_name
 from . import forward
@@ -91,9 +91,18 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    return _make_dual(tensor, tangent, level=level)
+
+
+def _made_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """A view of a tensor that moves at the level of this number."""
+    levels = local.state.mode.levels
     if level >= len(levels):
         raise RuntimeError("Invalid level given to _make_dual")
-    return moving(tensor, tangent, levels[level])
+    return moving(primal, tangent, levels[level])
+
+
+_make_dual = publish_python("_make_dual(Tensor primal, Tensor tangent, int level)", _made_dual, method=False)
 
 
 def moving(tensor: Tensor, tangent: Tensor, level: TangentLevel) -> Tensor:
@@ -122,19 +131,25 @@ def moving(tensor: Tensor, tangent: Tensor, level: TangentLevel) -> Tensor:
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor, as a view, and its tangent; None where it has none, or no level is open."""
-    levels = local.state.mode.levels
     if level is None:
-        level = len(levels) - 1
-    if level < 0:
-        return UnpackedDualTensor(tensor, None)
-    if not isinstance(tensor, TensorBase):
-        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+        level = len(local.state.mode.levels) - 1
+    return UnpackedDualTensor(tensor, None) if level < 0 else UnpackedDualTensor(*_unpack_dual(tensor, level=level))
+
+
+def _unpack(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
+    """The value of a tensor, as a view, and its tangent at the level of this number."""
+    levels = local.state.mode.levels
     if level >= len(levels):
-        if moves(tensor):
+        if moves(dual):
             raise RuntimeError("Invalid level given to _fw_primal")
-        return UnpackedDualTensor(_primal.apply(tensor), None)
+        return _primal.apply(dual), None
     on = levels[level] in local.state.mode.moving
-    return UnpackedDualTensor(_primal.apply(tensor), tangent_of(tensor, levels[level]) if on else None)
+    return _primal.apply(dual), tangent_of(dual, levels[level]) if on else None
+
+
+_unpack_dual = publish_python(
+    "_unpack_dual(Tensor dual, int level) -> (Tensor primal, Tensor tangent)", _unpack, method=False
+)
 
 
 def _is_fwd_grad_enabled() -> bool:

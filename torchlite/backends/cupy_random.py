@@ -9,6 +9,7 @@ the numbers that would have been drawn without it.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -16,43 +17,11 @@ import cupy
 import numpy as np
 
 from ..kernels.cpu_random import MT19937Stream, checks
-from .cupy_kernels import asserts
+from .cupy_kernels import asserts, attention
+from .cupy_kernels.philox import PHILOX
 from .cupy_kernels.raw import SUMS
 
 _BLOCK = 4  # words, which the offset of a generator counts
-
-PHILOX = """
-struct torchlite_block {
-    unsigned int word[4];
-
-    __device__ torchlite_block(unsigned long long seed, unsigned long long counter, unsigned long long graph) {
-        if (graph) {
-            const unsigned long long* state = (const unsigned long long*)graph;
-            seed = state[0];
-            counter += state[1];
-        }
-        unsigned int key[2] = {(unsigned int)seed, (unsigned int)(seed >> 32)};
-        word[0] = (unsigned int)counter;
-        word[1] = (unsigned int)(counter >> 32);
-        word[2] = word[3] = 0;
-        for (int round = 0; round < 10; round++) {
-            const unsigned int a = word[0], b = word[2];
-            word[0] = __umulhi(0xCD9E8D57u, b) ^ word[1] ^ key[0];
-            word[1] = 0xCD9E8D57u * b;
-            word[2] = __umulhi(0xD2511F53u, a) ^ word[3] ^ key[1];
-            word[3] = 0xD2511F53u * a;
-            key[0] += 0x9E3779B9u;
-            key[1] += 0xBB67AE85u;
-        }
-    }
-    __device__ unsigned long long whole(int k) const {
-        return (unsigned long long)word[2 * k] << 32 | word[2 * k + 1];
-    }
-    // Two numbers in [0, 1), of the type of what they are multiplied with.
-    __device__ float unit(int k, float) const { return (word[2 * k] >> 8) * 5.9604644775390625e-8f; }
-    __device__ double unit(int k, double) const { return (whole(k) >> 11) * 1.1102230246251565e-16; }
-};
-"""
 
 
 def _kernel(name: str, parameters: str, body: str, result: str = "T y") -> Any:
@@ -92,6 +61,11 @@ _dropout = _kernel(
     "dropout", "S x, float64 keep",
     "typedef torchlite_sum<S>::type T; mask = made.unit(0, double()) < keep; y = S(T(x) * T(mask) * T(1 / keep))",
     "S y, bool mask",
+)  # fmt: skip
+_again = cupy.ElementwiseKernel(
+    "raw uint64 drawn, float64 keep", "T y",
+    "const torchlite_block made(drawn[0], drawn[1] + i, 0); y = T(double(made.unit(0, double()) < keep) / keep)",
+    "torchlite_dropped_again", preamble=PHILOX,
 )  # fmt: skip
 _begin_at = cupy.ElementwiseKernel(
     "uint64 seed, uint64 counter", "uint64 state", "state = i ? counter : seed", "torchlite_begin_at"
@@ -240,6 +214,25 @@ class PhiloxStream:
         with cupy.cuda.Device(self._device):
             _dropout(*self._begin(x.size), x.transpose(order), keep, made.transpose(order), mask.transpose(order))
         return made, mask
+
+    takes_attention, attention_backward = staticmethod(attention.takes), staticmethod(attention.dropped_backward)
+
+    def attention(
+        self, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, keep: float
+    ) -> tuple[Any, ...]:
+        """Attention whose weights are dropped as `dropout` would; the logarithms of its sums, and what was drawn from.
+
+        That is where the numbers began, for gradients to draw them again.
+        """
+        with cupy.cuda.Device(self._device):
+            begin = self._begin(math.prod(query.shape[:-1]) * key.shape[-2])
+            return attention.dropped(query, key, value, mask, causal, scale, keep, *begin)
+
+    def dropped_again(self, drawn: Any, size: tuple[int, ...], dtype: np.dtype, keep: float) -> Any:
+        """What numbers were multiplied with that were dropped: 0, or one over the probability to be kept."""
+        made = cupy.empty(size, dtype)
+        _again(drawn, keep, made)
+        return made
 
     def _between(self, n: int, dtype: np.dtype, low: int, end: int) -> Any:
         return self._run(_integers, n, np.int64, (end - low) % 2**64, low).astype(dtype, copy=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -82,6 +82,10 @@ def nansum(array: np.ndarray, axis: Any, keepdim: bool) -> Any:
     return add_reduce(np, np.where(np.isnan(array), array.dtype.type(0), array), axis, keepdim)
 
 
+def copy(array: np.ndarray, order: Literal["K", "C"] = "K") -> np.ndarray:
+    return array.copy(order)
+
+
 _SUMS = {"sum": in_c("sum", total), "mean": in_c("mean", mean)}
 know(**_SUMS)
 
@@ -96,6 +100,7 @@ class NumPyBackend(Backend):
     asarray = staticmethod(np.asarray)  # type: ignore[assignment]
     sum = staticmethod(in_c("sum.dim_IntList", functools.partial(add_reduce, np)))
     cast = staticmethod(in_c("cast", cast_array))  # type: ignore[assignment]
+    copy = staticmethod(in_c("copy.rows", copy))  # type: ignore[assignment]
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .unsupported import lacking_class, lacking_function
+from .unsupported import lacking_class, lacking_functions
 
-__all__ = ["GdsFile", "gds_deregister_buffer", "gds_register_buffer"]
-
+_GDS = "torch.cuda.gds"
 _FILES = "see the package kvikio, whose files read and write what has a __cuda_array_interface__"
 
-GdsFile = lacking_class("GdsFile", _FILES, "torch.cuda.gds")
-gds_register_buffer = lacking_function("gds_register_buffer", _FILES, "torch.cuda.gds")
-gds_deregister_buffer = lacking_function("gds_deregister_buffer", _FILES, "torch.cuda.gds")
+GdsFile = lacking_class("GdsFile", _FILES, _GDS, "deregister_handle load_storage register_handle save_storage")
+_BUFFERS = lacking_functions(_GDS, _FILES, "gds_deregister_buffer gds_register_buffer")
+globals().update(_BUFFERS)
+__all__ = ["GdsFile", *_BUFFERS]

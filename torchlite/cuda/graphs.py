@@ -14,6 +14,7 @@ from ..core.values.pickling import bear_name
 from . import _needed, empty_cache, is_available, synchronize
 from .streams import Stream, current_stream
 from .streams import stream as within
+from .unsupported import lacking_function
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -118,6 +119,8 @@ class CUDAGraph:
     def raw_cuda_graph_exec(self) -> int:
         """The address of what CUDA runs of it."""
         return int(self._seen("raw_cuda_graph_exec").graphExec)
+
+    get_graph_data: Any = lacking_function("CUDAGraph.get_graph_data", "CuPy tells nothing of a graph's nodes")
 
     def _seen(self, name: str) -> Any:
         if not self._kept:

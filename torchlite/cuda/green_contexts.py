@@ -5,3 +5,5 @@ from __future__ import annotations
 from .unsupported import GreenContext
 
 __all__ = ["GreenContext"]
+
+SUPPORTED = False

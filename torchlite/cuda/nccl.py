@@ -11,7 +11,7 @@ from typing import Any
 from ..absent import lacking
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor, functions
-from .unsupported import lacking_function
+from .unsupported import lacking_functions
 
 __all__ = ["all_gather", "all_reduce", "broadcast", "is_available", "reduce", "reduce_scatter", "version"]
 
@@ -94,6 +94,6 @@ def reduce_scatter(inputs: Any, outputs: Any, op: int = SUM, streams: Any = None
 
 
 _RANKS = "processes with a GPU each talk by torch.distributed"
-init_rank, unique_id = [lacking_function(name, _RANKS, "torch.cuda.nccl") for name in ("init_rank", "unique_id")]
+globals().update(lacking_functions("torch.cuda.nccl", _RANKS, "init_rank unique_id"))
 
 __getattr__ = lacking(__name__)

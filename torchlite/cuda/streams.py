@@ -46,6 +46,10 @@ class Stream(streams.Stream):
     def _as_parameter_(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(self.cuda_stream)
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The version of the protocol by which other libraries take a stream, and its address."""
+        return 0, self.cuda_stream
+
     def query(self) -> bool:
         return bool(self.inner.done)
 

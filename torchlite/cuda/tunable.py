@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from .unsupported import lacking_function
+from .unsupported import lacking_functions
 
-__all__ = [
-    "enable", "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_results",
-    "get_rotating_buffer_size", "get_validators", "is_enabled", "mgpu_tune_gemm_in_file", "read_file",
-    "record_untuned_enable", "record_untuned_is_enabled", "set_filename", "set_max_tuning_duration",
-    "set_max_tuning_iterations", "set_numerical_check_tolerances", "set_rotating_buffer_size", "tune_gemm_in_file",
-    "tuning_enable", "tuning_is_enabled",
-]  # fmt: skip
-
-_WHY = "cuBLAS chooses how it multiplies"
+_SWITCHES = "enable record_untuned_enable tuning_enable"
+_FILES = "get_filename mgpu_tune_gemm_in_file read_file set_filename tune_gemm_in_file"
+_LIMITS = (
+    "get_max_tuning_duration get_max_tuning_iterations get_rotating_buffer_size set_max_tuning_duration "
+    "set_max_tuning_iterations set_numerical_check_tolerances set_rotating_buffer_size"
+)
 
 
-def _switch(name: str) -> Callable[..., None]:
-    refuse = lacking_function(name, _WHY, "torch.cuda.tunable")
-
+def _switch(name: str, refuse: Callable[[], None]) -> Callable[..., None]:
     def switch(val: bool = True) -> None:
         """Turn it off, which it is; it can't be turned on."""
         if val:
@@ -27,9 +23,6 @@ def _switch(name: str) -> Callable[..., None]:
 
     switch.__name__ = switch.__qualname__ = name
     return switch
-
-
-enable, tuning_enable, record_untuned_enable = map(_switch, ("enable", "tuning_enable", "record_untuned_enable"))
 
 
 def is_enabled() -> bool:
@@ -57,15 +50,12 @@ def get_validators() -> tuple[()]:
     return ()
 
 
-(
-    get_filename, get_max_tuning_duration, get_max_tuning_iterations, get_rotating_buffer_size, mgpu_tune_gemm_in_file,
-    read_file, set_filename, set_max_tuning_duration, set_max_tuning_iterations, set_numerical_check_tolerances,
-    set_rotating_buffer_size, tune_gemm_in_file,
-) = [
-    lacking_function(name, _WHY, "torch.cuda.tunable")
-    for name in (
-        "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_rotating_buffer_size",
-        "mgpu_tune_gemm_in_file", "read_file", "set_filename", "set_max_tuning_duration", "set_max_tuning_iterations",
-        "set_numerical_check_tolerances", "set_rotating_buffer_size", "tune_gemm_in_file",
-    )
+def _refused(names: str) -> dict[str, Any]:
+    return lacking_functions("torch.cuda.tunable", "cuBLAS chooses how it multiplies", names)
+
+
+_NAMES = _refused(_FILES) | _refused(_LIMITS) | {n: _switch(n, refuse) for n, refuse in _refused(_SWITCHES).items()}
+globals().update(_NAMES)
+__all__ = [
+    "get_results", "get_validators", "is_enabled", "record_untuned_is_enabled", "tuning_is_enabled", *_NAMES,
 ]  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..core.values import Array, Namespace, dt, warn
 from ..core.values.pickling import bear_name
 
-__all__ = ["ReduceOp", "Reduction", "fold", "reduction_of", "supports_complex"]
+__all__ = ["ReduceOp", "Reduction", "fold_as_ring", "reduction_of", "supports_complex"]
 
 
 class RedOpType(enum.IntEnum):
@@ -92,6 +93,9 @@ class _reduce_op:
         return known[name]
 
 
+_MESSAGE = 1 << 20  # bytes that gloo sends at a time
+
+
 class _Rule(NamedTuple):
     combines: str  # the function of the array namespace that makes one of two
     takes: Callable[[dt.dtype], bool]
@@ -157,7 +161,30 @@ def make_premul_sum(factor: Any) -> ReduceOp:
     return RedOpType.PREMUL_SUM(factor)
 
 
-def fold(combine: Callable[..., Any], pieces: Sequence[Array], out: Array) -> None:
+def fold_as_ring(combine: Callable[..., Any], pieces: Sequence[Array], out: Array, at: int, total: int) -> None:
+    """Combine arrays, which lie from one element on of so many, into one that may be among them: as gloo's ring does.
+
+    What part n of a ring comes to is handed on from process n - 1 down to n, and rounded at each. Of two processes,
+    the order does not matter.
+    """
+    if len(pieces) < 3:
+        _fold(combine, pieces, out)
+        return
+    for number, (start, stop) in enumerate(pairwise(_edges(total, len(pieces), out.itemsize))):
+        here = slice(max(start - at, 0), max(stop - at, 0))
+        if out[here].size:
+            way = (*pieces[number:], *pieces[:number])[::-1]
+            _fold(combine, [piece[here] for piece in way], out[here])
+
+
+def _edges(total: int, ranks: int, itemsize: int) -> list[int]:
+    """Where so many elements are cut into a part for each process, of two messages or more, of no more than a size."""
+    messages = -(-max(2 * ranks, -(-total * itemsize // _MESSAGE)) // ranks)
+    size = messages * -(-total // (ranks * messages))
+    return [min(number * size, total) for number in range(ranks + 1)]
+
+
+def _fold(combine: Callable[..., Any], pieces: Sequence[Array], out: Array) -> None:
     """Combine arrays from the first to the last, into one that may be among them."""
     if len(pieces) == 1:
         if out is not pieces[0]:

@@ -151,17 +151,10 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def init_process_group(
-    backend: str | None = None,
-    init_method: str | None = None,
-    timeout: timedelta | None = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store: Store | None = None,
-    group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
+    rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
     _ranks: list[int] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Meet the other processes: by a URL (`env://`, `tcp://host:port`, `file:///path`), or by a store.
 
     `env://` reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE; under mpiexec it needs none of these.
@@ -243,8 +236,8 @@ def _engines(
     by_name: dict[str, Engine] = {}
     for device, talks_by in config.device_backend_map.items():
         kind = "nccl" if talks_by == "nccl" else "cpu"
-        if kind == "cpu" and talks_by != "mpi" and launched.by_mpi():
-            _say_what_is_meant(talks_by)
+        if kind == "cpu" and talks_by != "mpi" and (started := launched.by_mpi()):
+            _say_what_is_meant(talks_by, started.rank)
         if kind not in by_name:
             _check_mpi(talks_by, len(ranks))
             by_name[kind] = connect(kind, PrefixStore(f"{name}/{kind}", store), rank, ranks, timeout.total_seconds())
@@ -253,8 +246,9 @@ def _engines(
 
 
 @functools.cache
-def _say_what_is_meant(talks_by: str) -> None:
-    _log.debug("started by mpiexec: %s means MPI", talks_by)
+def _say_what_is_meant(talks_by: str, rank: int) -> None:
+    # Of a process that was killed, mpiexec names the number alone.
+    _log.debug("rank %d (process %d) was started by mpiexec: %s means MPI", rank, os.getpid(), talks_by)
 
 
 def _check_mpi(talks_by: str, size: int) -> None:
@@ -284,18 +278,14 @@ def destroy_process_group(group: Group = None) -> None:
 
 
 def new_group(
-    ranks: Sequence[int] | None = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    use_local_synchronization: bool = False,
-    group_desc: str | None = None,
-    device_id: Any = None,
-    sort_ranks: bool = True,
-) -> Any:
+    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: Any = None, sort_ranks: bool = True,
+) -> Any:  # fmt: skip
     """A group of some processes, or `GroupMember.NON_GROUP_MEMBER` where this is none of them.
 
-    All processes call this, also those that are not in the group (unless `use_local_synchronization`).
+    All processes call this, also those that are not in the group; with `use_local_synchronization`, these need not,
+    and get None.
     """
     world = _get_default_group()
     chosen = list(world._ranks) if ranks is None else list(ranks)
@@ -314,7 +304,7 @@ def new_group(
             )
     name = _group_name(chosen, use_local_synchronization)
     if get_rank() not in chosen:
-        return GroupMember.NON_GROUP_MEMBER
+        return None if use_local_synchronization else GroupMember.NON_GROUP_MEMBER
     asked = world._asked_for if backend is None else Backend(backend)
     config = BackendConfig(asked)
     _check_available(config, explicit=asked != Backend.UNDEFINED)
@@ -333,13 +323,9 @@ def _group_name(ranks: Sequence[int], local: bool) -> str:
 
 
 def new_subgroups(
-    group_size: int | None = None,
-    group: Group = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    group_size: int | None = None, group: Group = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """Groups of so many processes each: that of this process, and all of them."""
     size = get_world_size(group)
     if group_size is None:
@@ -356,12 +342,9 @@ def new_subgroups(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]],
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """Groups of those that are listed: that of this process, and all of them."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -377,13 +360,9 @@ def new_subgroups_by_enumeration(
 
 
 def split_group(
-    parent_pg: ProcessGroup | None = None,
-    split_ranks: list[list[int]] | None = None,
-    timeout: timedelta | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-    backend: str | None = None,
-) -> ProcessGroup | None:
+    parent_pg: ProcessGroup | None = None, split_ranks: list[list[int]] | None = None, timeout: timedelta | None = None,
+    pg_options: Any = None, group_desc: str | None = None, backend: str | None = None,
+) -> ProcessGroup | None:  # fmt: skip
     """The part of a group that this process is in; all of its processes call this, with the same parts."""
     parent = parent_pg or _get_default_group()
     if not split_ranks:

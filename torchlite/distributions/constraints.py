@@ -138,7 +138,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         dim = value.dim() - self.event_dim
-        result = self.base_constraint.check(value.unsqueeze(dim))
+        result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         if value.dim() < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
         return result.reshape(*result.shape[:dim], -1).all(-1)

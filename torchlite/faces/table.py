@@ -80,6 +80,7 @@ FACES = {
     "_native": Face("Kernels written in languages of their own, of which there are none here."),
     "_native.ops": Face(""),
     "_native.dsl_registry": Face("", "faces.nothing: dsl_registry"),
+    "_prims": Face("What PyTorch's references are made of.", ": utils=_prims_common"),
     "_refs.fft": Face(
         "",
         "fft: fft fft2 fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2"
@@ -165,6 +166,9 @@ FACES = {
     "cuda.amp.autocast_mode": Face("", "cuda.amp: autocast custom_bwd custom_fwd"),
     "cuda.amp.grad_scaler": Face("", "cuda.amp: GradScaler"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
+    "distributed.tensor._utils": Face(
+        "What each process has of a tensor.", "distributed.tensor._dtensor_spec: compute_local_shape_and_global_offset"
+    ),
     "functional": Face(
         "Functions of torch, under the module in which PyTorch keeps them.",
         ": atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist"
@@ -193,6 +197,7 @@ FACES = {
         "What was tried out in functorch.",
         "_functorch.apis: chunk_vmap; func: functionalize hessian jacfwd jvp replace_all_batch_norm_modules_",
     ),
+    "functorch.experimental.control_flow": Face("", "_higher_order_ops: cond map"),
     "jit._logging": Face("What TorchScript counts, of which there is none."),
     "jit.annotations": Face(
         "", "_jit_internal: Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union"

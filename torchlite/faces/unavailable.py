@@ -35,8 +35,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._tensor.device_mesh": ("", _MESH),
     "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
     "distributed._tensor.placement_types": ("", "distributed.tensor: Partial Placement Replicate Shard"),
-    "distributed.algorithms.model_averaging": ("", ""),
-    "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),
     "distributed.checkpoint.optimizer": ("load_sharded_optimizer_state_dict", ""),
     "distributed.checkpoint._consolidate_hf_safetensors": ("consolidate_safetensors_files", ""),
@@ -67,7 +65,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed.fsdp._fully_shard._fsdp_param_group": ("FSDPParamGroup RegisterPostBackwardFunction", ""),
     "distributed.fsdp._init_utils": ("", "distributed.fsdp.api: NO_RESHARD_AFTER_FORWARD_STRATEGIES"),
-    "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("", "distributed.agent: *"),
     "distributed.pipelining": (

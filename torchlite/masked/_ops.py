@@ -84,13 +84,9 @@ def _reduction(
     name: str, identity: float | Callable[[Tensor], float], reduce: Callable[..., Tensor], doc: str
 ) -> Callable[..., Tensor]:
     def reduction(
-        input: Tensor,
-        dim: int | Ints | None = None,
-        *,
-        keepdim: bool | None = False,
-        dtype: dt.dtype | None = None,
+        input: Tensor, dim: int | Ints | None = None, *, keepdim: bool | None = False, dtype: dt.dtype | None = None,
         mask: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         if input.layout is not strided:
             usual = _summed_as(input.dtype) if name in ("sum", "prod") else input.dtype
             unit = identity(input) if callable(identity) else identity
@@ -143,13 +139,9 @@ def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tenso
 
 
 def mean(
-    input: Tensor,
-    dim: int | Ints | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: dt.dtype | None = None,
+    input: Tensor, dim: int | Ints | None = None, *, keepdim: bool | None = False, dtype: dt.dtype | None = None,
     mask: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The mean; that of nothing is not a number."""
     if _given(dtype, input.dtype).category < dt.FLOAT:
         raise ValueError(
@@ -177,29 +169,18 @@ def median(
 
 
 def norm(
-    input: Tensor,
-    ord: float | None = 2.0,
-    dim: int | Ints | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: dt.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, ord: float | None = 2.0, dim: int | Ints | None = None, *, keepdim: bool | None = False,
+    dtype: dt.dtype | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The norm of the elements as one vector."""
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
     return norm_of_order(filled, ord, _dims(dim, input), bool(keepdim), dtype)
 
 
 def var(
-    input: Tensor,
-    dim: int | Ints | None = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool | None = False,
-    dtype: dt.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim: int | Ints | None = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool | None = False, dtype: dt.dtype | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The variance; that of no elements, or of no more than `correction`, is not a number or infinite."""
     if input.layout is not strided:
         refuse_layout("var", input, None)
@@ -218,15 +199,9 @@ def var(
 
 
 def std(
-    input: Tensor,
-    dim: int | Ints | None = None,
-    unbiased: bool | None = None,
-    *,
-    correction: int | None = None,
-    keepdim: bool | None = False,
-    dtype: dt.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim: int | Ints | None = None, unbiased: bool | None = None, *, correction: int | None = None,
+    keepdim: bool | None = False, dtype: dt.dtype | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The standard deviation."""
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
@@ -257,14 +232,9 @@ softmin = _along(
 
 
 def normalize(
-    input: Tensor,
-    ord: float,
-    dim: int,
-    *,
-    eps: float = 1e-12,
-    dtype: dt.dtype | None = None,
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: dt.dtype | None = None,
     mask: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The elements divided by their norm, which counts as `eps` where it is less."""
     filled = _filled(input, mask, 0, "normalize")
     size = norm(input, ord, _dims(dim, input)[0], keepdim=True, dtype=dtype, mask=mask)
@@ -272,13 +242,9 @@ def normalize(
 
 
 def logaddexp(
-    input: Tensor,
-    other: Tensor,
-    *,
-    dtype: dt.dtype | None = None,
-    input_mask: Tensor | None = None,
+    input: Tensor, other: Tensor, *, dtype: dt.dtype | None = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The logarithm of the sum of two exponentials, of which either may be passed over."""
     name, smallest = "logaddexp", _extreme("logaddexp", -1)
     if not input.layout is other.layout is strided:

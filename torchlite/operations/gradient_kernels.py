@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.declare import By
 from ..core.machine import PRECISE, Node, fetch
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
 
-def by_kernel(
-    back: Op, several: bool = False, renamed: Mapping[str, str] | None = None, **constants: Any
-) -> Callable[[Op], Callable[..., Any]]:
-    """`on_arrays=` of an op whose nodes run the kernel of `back` at once.
+def by_kernel(op: Op) -> Callable[..., Any]:
+    """`on_arrays=` of an op whose derivative is an op: its nodes run the kernel of that at once."""
+    rule = op.joint or op.rules[0][1]
+    assert rule.by is not None
+    return _by_kernel(op, rule.by, op.joint is not None)
 
-    `back` takes the gradient first, then what nodes of the op saved, by the names that both have for it (or `renamed`),
-    or one of the `constants`; "needs" says which edges want a gradient. It gives the gradient of the one operand that
-    has one or, where `several`, those of all.
+
+def by_kernel_of(back: Op, several: bool = False, **words: Any) -> Callable[[Op], Callable[..., Any]]:
+    """The same of another derivative, which comes to the op `back` where no graph is asked for.
+
+    What that takes is said as in `By`; "needs" says which edges want a gradient. It gives the gradient of the one
+    operand that has one or, where `several`, those of all.
     """
-    return lambda op: _by_kernel(op, back, several, renamed or {}, constants)
+    return lambda op: _by_kernel(op, By(back, **words), several)
 
 
 def _lie_alike(g: Any, arguments: Sequence[Any]) -> bool:
@@ -28,14 +33,13 @@ def _lie_alike(g: Any, arguments: Sequence[Any]) -> bool:
     return len({a.strides for a in arrays}) == 1 or all([a.flags.c_contiguous or 0 in a.strides for a in arrays])
 
 
-def _by_kernel(
-    op: Op, back: Op, several: bool, renamed: Mapping[str, str], constants: Mapping[str, Any]
-) -> Callable[..., Any]:
+def _by_kernel(op: Op, by: By, several: bool) -> Callable[..., Any]:
+    back: Any = by.op
     names = [p.name for p in back.signature.params]
     kept = (*op.saved_names, *op.value_names)
-    asked = [(at, renamed.get(name, name)) for at, name in enumerate(names)]
+    asked = [(at, by.renamed.get(name, name)) for at, name in enumerate(names)]
     places = tuple([(at, kept.index(name)) for at, name in asked if name in kept])
-    blank = [constants.get(name) for name in names]
+    blank = [by.fixed.get(name) for name in names]
     needs = next((at for at, name in asked if name == "needs"), 0)
     alone = op.fits_one
     kernels = back.kernels

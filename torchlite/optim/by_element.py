@@ -16,7 +16,7 @@ from operator import is_
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
+from ..autograd.grad_mode import grad_enabled, no_grad
 from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
@@ -174,10 +174,7 @@ class Elementwise(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients; `closure`, if given, computes these anew and returns the loss."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = self._loss_of(closure)
         if "found_inf" in self.__dict__ and self._overflown():
             return loss
         states = list(self.state.values())

@@ -10,8 +10,9 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
+from ..autograd.grad_mode import enable_grad
 from ..autograd.profiler import record_function
-from ..core.machine import RemovableHandle, Tensor
+from ..core.machine import RemovableHandle, Tensor, register
 from ..core.state import local
 from ..core.values import dt, reduce_ex, warn
 from ..queries import typename
@@ -43,22 +44,14 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks: OrderedDict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    if first:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
-
-
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before every step of any optimizer."""
-    return _register(_global_optimizer_pre_hooks, hook)
+    return register(_global_optimizer_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after every step of any optimizer."""
-    return _register(_global_optimizer_post_hooks, hook)
+    return register(_global_optimizer_post_hooks, hook)
 
 
 _HOOKS = (
@@ -147,6 +140,14 @@ class Optimizer:
 
         return wrapper
 
+    @staticmethod
+    def _loss_of(closure: Callable[[], Any] | None) -> Any:
+        """What a closure gives that computes gradients anew, if there is one."""
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
     def _optimizer_step_code(self) -> None:
         """Called after each step; for tools to replace."""
 
@@ -189,27 +190,27 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may return new args and kwargs."""
-        return _register(self._optimizer_step_pre_hooks, hook)
+        return register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
-        return _register(self._optimizer_step_post_hooks, hook)
+        return register(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict` does its work."""
-        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` afterwards; what it returns, if anything, takes the dict's place."""
-        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before one is loaded; it may return another to load."""
-        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after a state dict was loaded."""
-        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # ---- saving and loading
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import pickle
 import re
 from abc import ABC, abstractmethod
@@ -52,9 +53,7 @@ class Importer(ABC):
             name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None) or str(obj.__reduce__())
         module = demangled(self.whichmodule(obj, name))
         try:
-            found: Any = self.import_module(module)
-            for part in name.split("."):
-                found = getattr(found, part)
+            found = operator.attrgetter(name)(self.import_module(module))
         except (ImportError, KeyError, AttributeError):
             raise ObjNotFoundError(f"{obj} was not found as {module}.{name}") from None
         if found is obj:

@@ -6,6 +6,7 @@ import builtins
 import importlib
 import io
 import itertools
+import operator
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -40,10 +41,7 @@ class _Unpickler(pickle._Unpickler):
         try:
             return allowed.lookup(f"{module}.{name}")
         except KeyError:
-            found: Any = self.importer.import_module(module)
-            for part in name.split("."):
-                found = getattr(found, part)
-            return found
+            return operator.attrgetter(name)(self.importer.import_module(module))
 
 
 class PackageImporter(Importer):

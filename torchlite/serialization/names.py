@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import pickle
 from typing import Any
 
@@ -94,10 +95,8 @@ def find(module: str, name: str) -> Any:
         return importlib.import_module(namespace) if isinstance(namespace, str) else namespace
     if f"{module}.{name}" in TYPES:
         return TYPES[f"{module}.{name}"]
-    found: Any = importlib.import_module(_MODULES.get(module) or "torchlite" + module.removeprefix("torch"))
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    home = importlib.import_module(_MODULES.get(module) or "torchlite" + module.removeprefix("torch"))
+    return operator.attrgetter(name)(home)
 
 
 _SPECIAL: dict[Any, tuple[str, str]] = {

@@ -226,7 +226,7 @@ def _blocks(laid: layout, blocksize: Any, name: str, t: Tensor) -> Any:
             f"{name}: conversion from {layout_name(t)} to {NAMES[laid]} {given} blocksize argument given is not "
             "supported"
         )
-    return None if blocksize is None else tuple(blocksize) * (2 if len(blocksize) == 1 else 1)
+    return blocksize
 
 
 def to_sparse(self: Tensor, laid: layout | None, blocksize: Any, dense_dim: int | None) -> Tensor:
@@ -248,7 +248,7 @@ publish(to_sparse_dim, to_sparse_any, function=False)
 publish(
     Composite("to_sparse.sparse_dim(Tensor self, int sparse_dim)", _to_dims),
     Composite(
-        "to_sparse(Tensor self, *, Layout? layout=None, int[1]? blocksize=None, int? dense_dim=None)", to_sparse
+        "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)", to_sparse
     ),
     function=False,
 )
@@ -281,7 +281,7 @@ def _publish_to(laid: layout, blocks: str) -> None:
 
 
 for _laid in COMPRESSED:
-    _publish_to(_laid, "int[1] blocksize, " if _laid in (sparse_bsr, sparse_bsc) else "")
+    _publish_to(_laid, "int[2] blocksize, " if _laid in (sparse_bsr, sparse_bsc) else "")
 
 
 # ---- the parts of compressed tensors

@@ -268,8 +268,15 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
     return self
 
 
+def check_count(size: Sequence[int]) -> None:
+    """Refuse sizes whose product does not fit 63 bits."""
+    if math.prod([n % (1 << 64) for n in size]) >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
 def nothing(size: Sequence[int], sparse: int, values: Tensor) -> Tensor:
     """A tensor of zeros, of the dtype and device of `values`."""
+    check_count(size)
     indices = values.new_empty((sparse, 0), dtype=dt.int64)
     return coo(indices, values.new_empty((0, *size[sparse:])), size, True)
 

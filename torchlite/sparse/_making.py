@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +13,9 @@ from ..core.values.errors import missing_kernel_of, not_implemented_for
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
+from ..operations.making.factories import checked
 from ..operations.making.factory import IN_LAYOUTS
-from ._coo import at_places, coalesced, matched, nothing, places
+from ._coo import at_places, check_count, coalesced, matched, nothing, places
 from ._family import OfTensors, is_compressed, is_coo, is_sparse
 from ._invariants import check_sparse_tensor_invariants
 
@@ -72,12 +72,6 @@ def _check_matching(indices: Tensor, values: Tensor) -> None:
         )
 
 
-def _check_count(size: Sequence[int]) -> None:
-    """Refuse sizes whose product does not fit 63 bits."""
-    if math.prod([n % (1 << 64) for n in size]) >= 1 << 63:
-        raise RuntimeError("numel: integer multiplication overflow")
-
-
 def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: bool, coalesced: bool) -> None:
     """Refuse parts that make no tensor of this size."""
     sparse, dense = indices.size(0), values.dim() - 1
@@ -87,7 +81,7 @@ def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: 
             f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
         )
     _check_matching(indices, values)
-    _check_count(size)
+    check_count(size)
     expected = [values.shape[0], *size[sparse:]]
     if list(values.shape) != expected:
         raise RuntimeError(f"values has incorrect size, expected {expected}, got {list(values.shape)}")
@@ -131,7 +125,6 @@ def _of_parts(
 
 
 def _of_nothing(size: Any, d: Any, device: Any, pinned: Any, requires_grad: bool, *_: Any) -> Tensor:
-    _check_count(size)
     like = tensors.empty(0, dtype=d, device=device)
     result = nothing(tuple(size), len(size), like)
     return result._require_grad(True) if requires_grad else result
@@ -272,6 +265,7 @@ def _compressed_of(
         size = _size_of(laid, starts, plain, values)
     if _checks(invariants):
         check_compressed(laid, starts, plain, values, size)
+    check_count(size)
     result = compressed_op.apply(starts, plain, values, tuple(size), laid)
     return result._require_grad(True) if requires_grad else result
 
@@ -358,7 +352,7 @@ def empty(laid: layout, size: Sequence[int], d: Any, backend: Backend, name: str
             f"{name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[laid]}"
         )
     values = tensors.empty(0, dtype=d, device=backend.device)
-    return _without_values(laid, size, len(size) - 2, (), dt.int64, values)
+    return _without_values(laid, checked(size, "empty"), len(size) - 2, (), dt.int64, values)
 
 
 def _without_values(
@@ -373,7 +367,7 @@ def _without_values(
     return compressed(laid, starts, plain, values.new_empty((*size[:batch], 0, *block, *size[batch + 2 :])), size)
 
 
-in_layout("zeros")(lambda laid, size, d, backend: empty(laid, size, d, backend, "zeros"))
+in_layout("zeros")(lambda laid, size, d, backend: empty(laid, checked(size, "zeros"), d, backend, "zeros"))
 in_layout("empty")(lambda laid, size, format_, d, backend: empty(laid, size, d, backend))
 in_layout("new_zeros")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))
 in_layout("new_empty")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))

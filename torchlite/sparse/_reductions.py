@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
-from ..core.declare import Composite, publish
+from ..core.declare import By, Composite, publish
 from ..core.machine import Tensor
 from ..core.values import dt, wrap_dim
 from ..core.values.errors import missing_kernel_of
@@ -188,7 +188,7 @@ def _publish_softmax(name: str, log: bool) -> Any:
     publish(backward, method=False)
     return OfTensors(
         f"_sparse_{name}(Tensor self, int dim, bool half_to_float)", _softmax(log),
-        {"self": lambda g, result, dim, self: backward.apply(g, result, dim, self)},
+        {"self": By(backward, {"output": "result"})},
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 // columns, (channels and taps, images and windows).
 #include "columns.h"
 
-enum { MOST = 1 << 20, LINE = 16 };  // numbers in the columns of a block of images; in a line of the cache
+enum { MOST = 1 << 20 };  // numbers in the columns of a block of images
 
 typedef struct { N first, after; } Range;
 
@@ -127,32 +127,48 @@ static int next(Blocks *b, N i)
 static void lay_out(const Blocks *b, float *images, N i, int back)
 {
     Layout work = {b->s, images + i * b->s->in * volume(b->s), b->laid, b->many, b->apart, back};
-    in_shares(lay_share, &work, b->s->in, THREADS_FROM / 4 / (b->s->taps * b->columns + 1) + 1);
+    in_shares(lay_share, &work, b->s->in, least_of(b->s->taps * b->columns));
 }
 
-// Windows of all outputs, (images, outputs, windows), to rows of outputs, or back.
+typedef struct { const Blocks *b; float *images; int back; } Exchange;
+
+static void exchange_share(void *work, N from, N to)
+{
+    const Exchange *w = work;
+    const N n = windows(w->b->s), out = w->b->s->out;
+    for (N o = from; o < to; o++)
+        for (N k = 0; k < w->b->many; k++) {
+            float *image = w->images + (k * out + o) * n, *row = w->b->outputs + o * w->b->apart + k * n;
+            memcpy(w->back ? image : row, w->back ? row : image, n * sizeof *row);
+        }
+}
+
+// Windows of all outputs, (images, outputs, windows), from the i-th image on, to rows of outputs, or back.
 static void exchange(const Blocks *b, float *images, N i, int back)
 {
-    const N n = windows(b->s), out = b->s->out;
-    for (N o = 0; o < out; o++)
-        for (N k = 0; k < b->many; k++) {
-            float *image = images + ((i + k) * out + o) * n, *row = b->outputs + o * b->apart + k * n;
-            memcpy(back ? image : row, back ? row : image, n * sizeof *row);
-        }
+    Exchange work = {b, images + i * b->s->out * windows(b->s), back};
+    in_shares(exchange_share, &work, b->s->out, least_of(b->columns));
 }
 
 static void multiply_share(void *work, N from, N to) { loops->multiply(work, from, to); }
 
 static void multiply(Product p)
 {
-    in_shares(multiply_share, &p, (p.rows + BLOCK_ROWS - 1) / BLOCK_ROWS, THREADS_FROM / 4 / (p.n * p.columns) + 1);
+    in_shares(multiply_share, &p, (p.rows + BLOCK_ROWS - 1) / BLOCK_ROWS, least_of(p.n * p.columns));
 }
 
-void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart)
+typedef struct { const float *from; N apart, rows; float *to; N to_apart; } Turn;
+
+static void turn_share(void *work, N from, N to)
 {
-    for (N r = 0; r < rows; r += LINE)
-        for (N c = 0; c < columns; c++)
-            for (N k = r; k < r + LINE && k < rows; k++) to[c * to_apart + k] = from[k * apart + c];
+    const Turn *w = work;
+    turn(w->from + from, w->apart, w->rows, to - from, w->to + from * w->to_apart, w->to_apart);
+}
+
+static void turn_in_shares(const float *from, N apart, N rows, N columns, float *to, N to_apart)
+{
+    Turn work = {from, apart, rows, to, to_apart};
+    in_shares(turn_share, &work, columns, least_of(rows));
 }
 
 int correlate_by_columns(const Sliding *s, PyArrayObject *x, PyArrayObject *w, PyArrayObject *bias, PyArrayObject *y)
@@ -199,10 +215,10 @@ int weights_by_columns(const Sliding *s, PyArrayObject *g, PyArrayObject *x, PyA
         for (N i = 0; next(&b, i); i += b.many) {
             lay_out(&b, data_of(x), i, 0);
             exchange(&b, data_of(g), i, 0);
-            turn(b.outputs, b.apart, s->out, b.columns, room, apart);
+            turn_in_shares(b.outputs, b.apart, s->out, b.columns, room, apart);
             multiply((Product){b.laid, room, NULL, room + turned, b.reads, b.columns, s->out, b.apart, 1, apart, apart, i > 0});
         }
-        turn(room + turned, apart, b.reads, s->out, data_of(dw), b.reads);
+        turn_in_shares(room + turned, apart, b.reads, s->out, data_of(dw), b.reads);
         Py_END_ALLOW_THREADS
     } else PyErr_NoMemory();
     PyMem_RawFree(room);

@@ -119,6 +119,37 @@ static PyArrayObject *spread_back(const Convolution *c, PyArrayObject *g, PyArra
 
 enum { MANY = 24, PAIR = 32, CACHE = 1 << 16 };  // outputs; the widest pair of vectors; numbers
 
+typedef void WeightsLoop(const Sliding *s, const float *g, const float *x, float *dw, float *room, N);
+
+// What images are taken in parts for: sums of products, of which each part has its own.
+typedef struct { WeightsLoop *loop; const Sliding *s; const float *g, *x; float *dw; N of_g, of_x, weights, parts, number; size_t room; int failed; } Weights;
+
+static void weights_share(void *work, N from, N to)
+{
+    Weights *w = work;
+    for (N p = from; p < to; p++) {
+        const N first = w->s->images * p / w->parts;
+        Sliding part = *w->s;
+        part.images = w->s->images * (p + 1) / w->parts - first;
+        float *memory = calloc(w->room, sizeof *memory);
+        if (memory) w->loop(&part, w->g + first * w->of_g, w->x + first * w->of_x, w->dw + p * w->weights, memory, w->number);
+        else w->failed = 1;
+        free(memory);
+    }
+}
+
+// The sums of all parts, into those of the first. Whether there was memory.
+static int in_parts(Weights w, float *dw)
+{
+    w.dw = w.parts > 1 ? PyMem_Calloc((size_t)(w.parts * w.weights), sizeof *dw) : dw;
+    if (w.dw) SHARED(weights_share, w, w.parts, w.of_g * w.s->images / w.parts * w.s->in);
+    for (N p = 0; w.dw && w.dw != dw && p < w.parts; p++) loops->add_to(w.dw + p * w.weights, dw, w.weights);
+    if (w.dw != dw) PyMem_Free(w.dw);
+    return w.dw && !w.failed;
+}
+
+enum { PARTS = 4, LONG = 1 << 21 };  // of images, where there are so many products at least
+
 static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArrayObject *x, PyArrayObject *like)
 {
     const Sliding *s = &c->s;
@@ -133,16 +164,14 @@ static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArray
         if (!weights_by_columns(s, g, x, dw)) Py_CLEAR(dw);
         return dw;
     }
-    float *memory = dw ? PyMem_Calloc(room, sizeof(float)) : NULL;
-    if (dw && !memory) {
+    const N parts = PyArray_SIZE(g) * reads >= LONG ? PARTS : 1;
+    Weights work = {few ? loops->conv_to_weights : loops->conv_to_many_weights, s, data_of(g), data_of(x), NULL,
+                    PyArray_SIZE(g) / s->images, PyArray_SIZE(x) / s->images, PyArray_SIZE(like),
+                    parts < s->images ? parts : s->images, few ? together : width, room};
+    if (dw && !in_parts(work, data_of(dw))) {
         Py_CLEAR(dw);
         PyErr_NoMemory();
     }
-    if (dw && few)
-        WORK(PyArray_SIZE(g) * s->in, loops->conv_to_weights(s, data_of(g), data_of(x), data_of(dw), memory, together));
-    else if (dw)
-        WORK(PyArray_SIZE(g) * s->in, loops->conv_to_many_weights(s, data_of(g), data_of(x), data_of(dw), memory, width));
-    PyMem_Free(memory);
     return dw;
 }
 

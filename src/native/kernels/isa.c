@@ -3,7 +3,7 @@
 
 #if defined(TORCHLITE_X86_SETS)
 #include <cpuid.h>
-extern const Loops loops_avx2, loops_avx512;
+void take_loops_avx2(Loops *to), take_loops_avx512(Loops *to);
 
 // The register that says which parts of the processor's state the system saves.
 static unsigned saved_state(void)
@@ -32,31 +32,31 @@ static int has_avx512(void)
 
 static int always(void) { return 1; }
 
-extern const Loops JOIN(loops, BASE_ISA);
+void JOIN(take_loops, BASE_ISA)(Loops *to);
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
 static const struct {
     const char *name;
-    const Loops *loops;
+    void (*take_loops)(Loops *to);
     int (*here)(void);
 } sets[] = {
 #if defined(TORCHLITE_X86_SETS)
-    {"avx512", &loops_avx512, has_avx512},
-    {"avx2", &loops_avx2, has_avx2},
+    {"avx512", take_loops_avx512, has_avx512},
+    {"avx2", take_loops_avx2, has_avx2},
 #endif
-    {TEXT(BASE_ISA), &JOIN(loops, BASE_ISA), always},
+    {TEXT(BASE_ISA), JOIN(take_loops, BASE_ISA), always},
 };
 enum { SETS = sizeof sets / sizeof *sets };
 
-const Loops *loops;
+Loops loops[1];
 
 // Choose by name, or the best one (NULL). Whether there is one.
 int choose_isa(const char *name)
 {
     for (int i = 0; i < SETS; i++) {
         if ((!name || !strcmp(name, sets[i].name)) && sets[i].here()) {
-            loops = sets[i].loops;
+            sets[i].take_loops(loops);
             return 1;
         }
     }

@@ -7,7 +7,7 @@
 static const KernelDef *const families[] = {
     pointwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels, product_kernels,
     recurrent_kernels, attention_kernels, sum_kernels, step_kernels, half_kernels, few_kernels,
-    sample_kernels, loss_kernels, list_kernels, sparse_kernels, draw_kernels, select_kernels, where_kernels,
+    sample_kernels, loss_kernels, list_kernels, sparse_kernels, draw_kernels, select_kernels, where_kernels, copy_kernels,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

@@ -14,6 +14,8 @@
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
 
+#pragma GCC visibility push(hidden)  // as in native.h
+
 #include "../threads.h"
 #include "loops/loops.h"
 
@@ -21,14 +23,16 @@ typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
 typedef struct { const char *name; Attempt attempt; } KernelDef;
 
 PyArrayObject *result_like(PyArrayObject *x);  // kernel.c: for the results of a pointwise kernel; `out=`, where that fits
-extern const Loops *loops;  // isa.c: those of the instruction set chosen
+extern Loops loops[1];  // isa.c: those of the instruction set chosen
 int is_sensible(const Sliding *s);  // sliding.c
 int complete_sliding(Sliding *s);
 // sums.c: (rows, n) to (n); of rows times a weight each, where these are given, or of squares.
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n);
+// And the largest of all, or with a `flip` of the sign's bit the smallest, of 64 numbers or more. Whether there is memory.
+int extreme_of_all(PyArrayObject *x, int flip, float *to);
 // channels.c: of each channel of images (n, channels, size).
 void statistics_of(const float *x, double *mean, double *var, N n, N channels, N size);
-// columns.c: (rows, columns) to (columns, rows), whose rows are so far apart.
+// copies.c: (rows, columns) to (columns, rows), whose rows are so far apart.
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
 typedef void Conversion(const void *from, void *to, N n);
@@ -39,7 +43,7 @@ PyObject *list_isas(void);
 extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
     channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
     sum_kernels[], step_kernels[], half_kernels[], few_kernels[], sample_kernels[], sparse_kernels[],
-    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[], where_kernels[];
+    draw_kernels[], loss_kernels[], list_kernels[], select_kernels[], where_kernels[], copy_kernels[];
 
 #define INLINE_ static inline
 
@@ -178,8 +182,11 @@ INLINE_ int is_text(PyObject *o, const char *text)
 
 INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
 
+// How many pieces of work, each on so many numbers, a thread is to do at least.
+INLINE_ N least_of(N each) { return THREADS_FROM / 4 / (each + 1) + 1; }
+
 // So many pieces of work, each on so many numbers, over the threads there are.
-#define SHARED(share, work, count, each) WORK((count) * (each), in_shares(share, &(work), count, THREADS_FROM / 4 / ((each) + 1) + 1))
+#define SHARED(share, work, count, each) WORK((count) * (each), in_shares(share, &(work), count, least_of(each)))
 
 // Work on so many numbers, during which other threads may run where it takes long.
 #define WORK(count, call) \
@@ -191,5 +198,7 @@ INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made 
             call; \
         } \
     } while (0)
+
+#pragma GCC visibility pop
 
 #endif

@@ -121,14 +121,13 @@ static void shape_of_rows(PyArrayObject *x, int last, npy_intp *shape)
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
 }
 
-typedef struct { const float *x, *w, *b, *g; float *to, *mean, *rstd; N n; double eps; } Normalization;
+typedef struct { const float *x, *w, *b; float *to, *mean, *rstd; N n; double eps; } Normalization;
 
 static void norm_share(void *work, N from, N to)
 {
     const Normalization *w = work;
     const N at = from * w->n;
-    if (w->g) loops->layer_norm_slope(w->g + at, w->x + at, w->mean + from, w->rstd + from, w->w, w->to + at, to - from, w->n);
-    else loops->layer_norm(w->x + at, w->w, w->b, w->to + at, w->mean + from, w->rstd + from, to - from, w->n, w->eps);
+    loops->layer_norm(w->x + at, w->w, w->b, w->to + at, w->mean + from, w->rstd + from, to - from, w->n, w->eps);
 }
 
 static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
@@ -150,17 +149,33 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
         Py_XDECREF(rstd);
         return NULL;
     }
-    Normalization work = {data_of(x), data_or_null(w), data_or_null(b), NULL, data_of(y), data_of(mean), data_of(rstd), n, eps};
+    Normalization work = {data_of(x), data_or_null(w), data_or_null(b), data_of(y), data_of(mean), data_of(rstd), n, eps};
     SHARED(norm_share, work, rows, n);
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
 
-// The totals of columns as an array of floats, or None where they are not wanted.
-static PyObject *totals(int wanted, const double *sums, PyArrayObject *x, int last, N n)
+enum { FEW_ROWS = 32 };  // of which sums are in single precision: while they are in the cache, all is done with them
+
+// The input's gradients, and for some rows each the sums that the weight's and the bias's are made of; where they are wanted.
+typedef struct { const float *g, *x, *mean, *rstd, *w; float *to, *sums; N rows, n; } Gradients;
+
+static void gradients_share(void *work, N from, N to)
+{
+    const Gradients *s = work;
+    for (N b = from; b < to; b++) {
+        const N r = b * FEW_ROWS, rows = s->rows - r < FEW_ROWS ? s->rows - r : FEW_ROWS, n = s->n;
+        const float *g = s->g + r * n, *x = s->x + r * n;
+        if (s->to) loops->layer_norm_slope(g, x, s->mean + r, s->rstd + r, s->w, s->to + r * n, rows, n);
+        if (s->sums) loops->layer_norm_sums(g, x, s->mean + r, s->rstd + r, s->sums + b * 2 * n, rows, n);
+    }
+}
+
+// The numbers as an array, or None where they are not wanted.
+static PyObject *totals(int wanted, const float *sums, PyArrayObject *x, int last, N n)
 {
     if (!wanted) return Py_NewRef(Py_None);
     PyArrayObject *made = fresh(last, last_dims(x, last));
-    for (N i = 0; made && i < n; i++) data_of(made)[i] = (float)sums[i];
+    if (made) memcpy(data_of(made), sums, n * sizeof *sums);
     return (PyObject *)made;
 }
 
@@ -176,25 +191,21 @@ static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
     N rows = PyArray_SIZE(x) / n;
     int wanted[3];
     if (!wanted_of(a[7], 3, wanted) || (wanted[1] && !w) || (wanted[2] && !b)) return NULL;
-    PyObject *to_x = Py_NewRef(Py_None);
-    if (wanted[0]) {
-        Py_SETREF(to_x, (PyObject *)fresh_like(x));
-        if (!to_x) return NULL;
-        Normalization work = {data_of(x), data_or_null(w), NULL, data_of(g), data_of((PyArrayObject *)to_x), data_of(mean),
-                              data_of(rstd), n};
-        SHARED(norm_share, work, rows, n);
-    }
-    if (!wanted[1] && !wanted[2]) return Py_BuildValue("(NOO)", to_x, Py_None, Py_None);
-    double *sums = PyMem_Malloc((size_t)n * 24);  // of both, and room for as many floats
-    if (!sums) {
-        Py_DECREF(to_x);
+    const N parts = (rows + FEW_ROWS - 1) / FEW_ROWS;
+    PyArrayObject *to_x = wanted[0] ? fresh_like(x) : NULL;
+    float *sums = wanted[1] || wanted[2] ? PyMem_Malloc((size_t)((parts + 1) * 2 * n) * sizeof *sums) : NULL;
+    if ((wanted[0] && !to_x) || ((wanted[1] || wanted[2]) && !sums)) {
+        PyMem_Free(sums);
+        Py_XDECREF(to_x);
         return PyErr_NoMemory();
     }
-    WORK(rows * n, loops->layer_norm_sums(data_of(g), data_of(x), data_of(mean), data_of(rstd), sums, sums + n,
-                                          (float *)(sums + 2 * n), rows, n));
-    PyObject *to_w = totals(wanted[1], sums, x, last, n), *to_b = totals(wanted[2], sums + n, x, last, n);
+    Gradients work = {data_of(g), data_of(x), data_of(mean), data_of(rstd), data_or_null(w), data_or_null(to_x), sums, rows, n};
+    SHARED(gradients_share, work, parts, FEW_ROWS * n);
+    float *all = sums ? sums + parts * 2 * n : NULL;
+    if (sums) sum_columns(sums, NULL, 0, all, parts, 2 * n);
+    PyObject *to_w = totals(wanted[1], all, x, last, n), *to_b = totals(wanted[2], all + n, x, last, n);
     PyMem_Free(sums);
-    return Py_BuildValue("(NNN)", to_x, to_w, to_b);
+    return Py_BuildValue("(NNN)", or_none(to_x), to_w, to_b);
 }
 
 const KernelDef row_kernels[] = {

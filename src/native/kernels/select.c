@@ -106,9 +106,10 @@ static N best_of(const float *x, N n, N step, int largest)
 static PyObject *extreme(PyObject *const *a, Py_ssize_t count, int largest)
 {
     PyArrayObject *x = count == 3 && a[1] == Py_None && a[2] == Py_False ? floats(a[0]) : NULL;
-    if (!x || !PyArray_SIZE(x) || PyArray_SIZE(x) > FEW) return NULL;
+    if (!x || !PyArray_SIZE(x)) return NULL;
     PyArrayObject *made = fresh(0, NULL);
-    if (made) *data_of(made) = data_of(x)[best_of(data_of(x), PyArray_SIZE(x), 1, largest)];
+    if (made && PyArray_SIZE(x) <= FEW) *data_of(made) = data_of(x)[best_of(data_of(x), PyArray_SIZE(x), 1, largest)];
+    else if (made && !extreme_of_all(x, largest ? 0 : INT32_MIN, data_of(made))) Py_CLEAR(made);
     return (PyObject *)made;
 }
 

@@ -32,7 +32,7 @@ static void sum_share(void *work, N from, N to)
     if (!w->totals) loops->sum_of_ends(w->x + from * w->last, w->squared, w->y + from, 1, to - from, w->last);
 }
 
-enum { ABREAST = 64 };  // columns that are added up by one thread
+enum { ABREAST = 64 };  // columns that are added up by one thread at least
 
 typedef struct { const float *x, *weights; int squared; float *y; N rows, n; } Columns;
 
@@ -46,7 +46,8 @@ static void columns_share(void *work, N from, N to)
 void sum_columns(const float *x, const float *weights, int squared, float *y, N rows, N n)
 {
     Columns work = {x, weights, squared, y, rows, n};
-    SHARED(columns_share, work, (n + ABREAST - 1) / ABREAST, rows * ABREAST);
+    const N blocks = (n + ABREAST - 1) / ABREAST, least = least_of(rows * ABREAST), each = blocks / threads;
+    WORK(rows * n, in_shares(columns_share, &work, blocks, each > least ? each : least));  // long rows are read faster
 }
 
 // Of all: by blocks, and then of these.
@@ -208,15 +209,17 @@ static PyObject *spread(PyObject *const *a, Py_ssize_t count, int root)
 static PyObject *var(PyObject *const *a, Py_ssize_t count) { return spread(a, count, 0); }
 static PyObject *std(PyObject *const *a, Py_ssize_t count) { return spread(a, count, 1); }
 
-typedef void RunningLoop(const float *, float *, N, N, N);
+typedef void RunningLoop(const float *, float *, N first, N n, N last, N from, N after);
 
-typedef struct { RunningLoop *loop; const float *x; float *y; N n, last; } Running;
+typedef struct { RunningLoop *loop; const float *x; float *y; N first, n, last; } Running;
 
+// Some of the first, or of the only one some columns.
 static void running_share(void *work, N from, N to)
 {
     const Running *w = work;
-    const N at = from * w->n * w->last;
-    w->loop(w->x + at, w->y + at, to - from, w->n, w->last);
+    const N at = from * w->n * w->last, after = to * ABREAST < w->last ? to * ABREAST : w->last;
+    if (w->first > 1) w->loop(w->x + at, w->y + at, to - from, w->n, w->last, 0, w->last);
+    else w->loop(w->x, w->y, 1, w->n, w->last, from * ABREAST, after);
 }
 
 static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop)
@@ -225,17 +228,18 @@ static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop
     PyArrayObject *x = count == 2 ? floats(a[0]) : NULL;
     const int ndim = x ? PyArray_NDIM(x) : 0;
     if (!ndim || !whole_number(a[1], &d) || d < -ndim || d >= ndim) return NULL;
-    d += d < 0 ? ndim : 0;
     PyArrayObject *y = fresh_like(x);
-    if (y && PyArray_SIZE(x)) {
-        Running work = {loop, data_of(x), data_of(y), PyArray_DIM(x, d), product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1)};
-        SHARED(running_share, work, product(PyArray_DIMS(x), (int)d), work.n * work.last);
+    Running w = {loop, data_of(x), data_or_null(y)};
+    if (y && split_along(a[1], x, &w.first, &w.n, &w.last)) {
+        if (w.first > 1) SHARED(running_share, w, w.first, w.n * w.last);
+        else SHARED(running_share, w, (w.last + ABREAST - 1) / ABREAST, w.n * ABREAST);
     }
     return (PyObject *)y;
 }
 
 static PyObject *cumsum(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumsum); }
 static PyObject *cumprod(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumprod); }
+static PyObject *logcumsumexp(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->logcumsumexp); }
 
 typedef struct { const float *x; int flip; float *y; N n; } Extremes;
 
@@ -245,20 +249,36 @@ static void extremes_share(void *work, N from, N to)
     loops->extremes(w->x + from * w->n, w->flip, w->y + from, to - from, w->n);
 }
 
-// `amax(array, axis, keepdim)` of rows that are long.
+int extreme_of_all(PyArrayObject *x, int flip, float *to)
+{
+    const N n = PyArray_SIZE(x), rows = n / BLOCK, rest = n % BLOCK;
+    float *parts = PyMem_Malloc((size_t)(rows + FEW) * sizeof *parts);
+    if (!parts) return PyErr_NoMemory(), 0;
+    Extremes work = {data_of(x), flip, parts, BLOCK};
+    SHARED(extremes_share, work, rows, BLOCK);
+    memcpy(parts + rows, data_of(x) + n - FEW, FEW * sizeof *parts);
+    if (rest > FEW) loops->extremes(data_of(x) + rows * BLOCK, flip, parts + rows, 1, rest);
+    loops->extremes(parts, flip, to, 1, rows + FEW);
+    PyMem_Free(parts);
+    return 1;
+}
+
+// `amax(array, axis, keepdim)` of rows that are long, or of all.
 static PyObject *extremes(PyObject *const *a, Py_ssize_t count, int flip)
 {
-    PyArrayObject *x = count == 3 && PyTuple_CheckExact(a[1]) && PyTuple_GET_SIZE(a[1]) == 1 ? floats(a[0]) : NULL;
-    if (!x || !is_last(PyTuple_GET_ITEM(a[1], 0), x) || !PyBool_Check(a[2])) return NULL;
-    const int ndim = PyArray_NDIM(x);
-    npy_intp shape[NPY_MAXDIMS];
-    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
-    const N n = shape[ndim - 1], rows = product(shape, ndim - 1);
-    if (n < FEW || !rows) return NULL;
-    shape[ndim - 1] = 1;
-    PyArrayObject *y = fresh(ndim - (a[2] == Py_False), shape);
+    PyArrayObject *x = count == 3 && PyBool_Check(a[2]) ? floats(a[0]) : NULL;
+    int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, kept = 0, axes = 0;
+    if (!ndim || !PyArray_SIZE(x) || !(a[1] == Py_None || PyTuple_CheckExact(a[1])) || !marked(a[1], ndim, over)) return NULL;
+    npy_intp shape[NPY_MAXDIMS], n = 1;
+    for (int d = 0; d < ndim; d++) {
+        if (over[d]) n *= PyArray_DIM(x, d), axes++;
+        if (!over[d] || a[2] == Py_True) shape[kept++] = over[d] ? 1 : PyArray_DIM(x, d);
+    }
+    if (n < FEW || (axes != ndim && (axes != 1 || !over[ndim - 1]))) return NULL;
+    PyArrayObject *y = fresh(kept, shape);
     Extremes work = {data_of(x), flip, data_or_null(y), n};
-    if (y) SHARED(extremes_share, work, rows, n);
+    if (y && axes != ndim) SHARED(extremes_share, work, PyArray_SIZE(x) / n, n);
+    else if (y && !extreme_of_all(x, flip, data_of(y))) Py_CLEAR(y);
     return (PyObject *)y;
 }
 
@@ -306,5 +326,6 @@ const KernelDef sum_kernels[] = {
     {"std.correction", std},
     {"cumsum", cumsum},
     {"cumprod", cumprod},
+    {"logcumsumexp", logcumsumexp},
     {NULL},
 };

@@ -2,7 +2,8 @@
 
 What it is weighed against comes in tiles of 32, one for each lane, into memory that the warps of a block share. Forward
 keeps the logarithm of each query's sum; backward finds the weights again from it, once for the queries' gradients and
-once for those of keys and values.
+once for those of keys and values. Weights that are dropped are those whose numbers, which count along a row of all
+weights, say so; backward draws them again.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any
 import cupy
 import numpy as np
 
+from .philox import PHILOX
 from .raw import STORED, Templates, summed
 
 _WARPS = 4
 _WIDEST = 128  # numbers in a query, a key or a value: each lane holds some of them
 _SHARED = 48 << 10  # bytes that a block may share
 
-_SOURCE = r"""
+_SOURCE = (
+    PHILOX
+    + r"""
 #define ALL ~0u
 #define TILE 32
 #define PARTS 4  // of what a lane holds: every 32nd number
@@ -29,6 +33,8 @@ _SOURCE = r"""
     const long long at = blockIdx.x % blocks * blockDim.y + threadIdx.y;
 
 struct Sizes { long long queries, keys, width, value_width; double scale; int causal; };
+// Weights are kept where their numbers lie below `most`, in steps of 2**-53, and then multiplied by `factor`.
+struct Drop { unsigned long long seed, counter, graph, most; double factor; };
 struct Mask { long long inner, outer_step, inner_step, query_step, key_step; };  // inner: heads of one batch element
 
 template <typename T> __device__ T over_warp(T value) {
@@ -83,9 +89,16 @@ __device__ T score(T product, const S* mask, const Mask& m, const Sizes& n, long
     return product;
 }
 
+// What a weight is multiplied with.
+template <typename T> __device__ T kept(const Drop& drop, const Sizes& n, long long row, long long key) {
+    if (drop.factor == 1) return T(1);
+    const torchlite_block drawn(drop.seed, drop.counter + row * n.keys + key, drop.graph);
+    return drawn.below(drop.most) ? T(drop.factor) : T(0);
+}
+
 template <typename S, typename T = SUM(S)>
 __global__ void attention(const S* query, const S* key, const S* value, const S* mask, S* result, T* logs,
-                          const Sizes n, const Mask m) {
+                          unsigned long long* drawn, const Sizes n, const Mask m, const Drop drop) {
     extern __shared__ double shared[];
     T* keys = (T*)shared;
     T* values = keys + TILE * (n.width + 1);
@@ -107,17 +120,22 @@ __global__ void attention(const S* query, const S* key, const S* value, const S*
         const T shrink = most == -INFINITY ? T(0) : exp(most - next), weight = s == -INFINITY ? T(0) : exp(s - next);
         total = total * shrink + over_warp(weight);
         for (int part = 0; part < PARTS; part++) held[part] *= shrink;
-        add_rows(held, values, weight, n.value_width);
+        add_rows(held, values, weight * kept<T>(drop, n, row, first + threadIdx.x), n.value_width);
         most = next;
     }
     if (at >= n.queries) return;
     store(result + row * n.value_width, held, total > 0 ? T(1) / total : T(0), n.value_width);
-    if (threadIdx.x == 0) logs[row] = total > 0 ? log(total) + most : T(0);
+    if (threadIdx.x) return;
+    logs[row] = total > 0 ? log(total) + most : T(0);
+    if (row || !drawn) return;
+    const torchlite_place begun(drop.seed, drop.counter, drop.graph);
+    drawn[0] = begun.seed;
+    drawn[1] = begun.counter;
 }
 
 template <typename S, typename T = SUM(S)>
 __global__ void of_queries(const S* g, const S* query, const S* key, const S* value, const S* mask, const T* logs,
-                           const T* delta, S* to_query, const Sizes n, const Mask m) {
+                           const T* delta, S* to_query, const Sizes n, const Mask m, const Drop drop) {
     extern __shared__ double shared[];
     T* keys = (T*)shared;
     T* values = keys + TILE * (n.width + 1);
@@ -136,7 +154,8 @@ __global__ void of_queries(const S* g, const S* query, const S* key, const S* va
         const T s = score(dot(own, keys + threadIdx.x * (n.width + 1), n.width), mask, m, n, head, at,
                           first + threadIdx.x);
         const T weight = s == -INFINITY ? T(0) : exp(s - logs[row]);
-        const T to_weight = dot(given, values + threadIdx.x * (n.value_width + 1), n.value_width);
+        const T to_weight = kept<T>(drop, n, row, first + threadIdx.x)
+            * dot(given, values + threadIdx.x * (n.value_width + 1), n.value_width);
         add_rows(held, keys, weight * (to_weight - delta[row]), n.width);
     }
     if (at < n.queries) store(to_query + row * n.width, held, T(n.scale), n.width);
@@ -144,7 +163,7 @@ __global__ void of_queries(const S* g, const S* query, const S* key, const S* va
 
 template <typename S, typename T = SUM(S)>
 __global__ void of_keys(const S* g, const S* query, const S* key, const S* value, const S* mask, const T* logs,
-                        const T* delta, S* to_key, S* to_value, const Sizes n, const Mask m) {
+                        const T* delta, S* to_key, S* to_value, const Sizes n, const Mask m, const Drop drop) {
     extern __shared__ double shared[];
     T* queries = (T*)shared;
     T* gradients = queries + TILE * (n.width + 1);
@@ -163,23 +182,28 @@ __global__ void of_keys(const S* g, const S* query, const S* key, const S* value
         const long long other = first + threadIdx.x;
         const T s = score(dot(own, queries + threadIdx.x * (n.width + 1), n.width), mask, m, n, head, other, at);
         const T weight = s == -INFINITY ? T(0) : exp(s - logs[start + other]);
-        const T to_weight = dot(valued, gradients + threadIdx.x * (n.value_width + 1), n.value_width);
+        const T factor = kept<T>(drop, n, start + other, at);
+        const T to_weight = factor * dot(valued, gradients + threadIdx.x * (n.value_width + 1), n.value_width);
         const T to_score = s == -INFINITY ? T(0) : weight * (to_weight - delta[start + other]);
         add_rows(held, queries, to_score, n.width);
-        add_rows(held_value, gradients, weight, n.value_width);
+        add_rows(held_value, gradients, weight * factor, n.value_width);
     }
     if (at >= n.keys) return;
     store(to_key + row * n.width, held, T(n.scale), n.width);
     store(to_value + row * n.value_width, held_value, T(1), n.value_width);
 }
 """
+)
 _kernels = Templates(_SOURCE, (("attention", ""), ("of_queries", ""), ("of_keys", "")))
 
 
 class _Call:
     """One call of attention: the operands in order, and how they are walked over."""
 
-    def __init__(self, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> None:
+    def __init__(
+        self, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, keep: float = 1.0,
+        *begin: Any,
+    ) -> None:  # fmt: skip
         self.operands = [cupy.ascontiguousarray(a) for a in (query, key, value)]
         self.lead = query.shape[:-2]
         self.heads = math.prod(self.lead)
@@ -202,6 +226,8 @@ class _Call:
         self.mask = mask
         names = ("inner", "outer_step", "inner_step", "query_step", "key_step")
         self.steps = _struct([(name, "i8") for name in names], steps)
+        drop = [(name, "u8") for name in ("seed", "counter", "graph", "most")]
+        self.drop = _struct([*drop, ("factor", "f8")], (*(begin or (0, 0, 0)), math.ceil(keep * 2**53), 1 / keep))
 
     @staticmethod
     def fits(query: Any, key: Any, value: Any, mask: Any, *others: Any) -> bool:
@@ -220,20 +246,21 @@ class _Call:
         wide = self.width + self.value_width
         shared = (32 * (wide + 2) + _WARPS * own) * self.summed.itemsize
         blocks = -(-rows // _WARPS) * self.heads
-        _kernels.launch(name, self.dtype, blocks, (32, _WARPS), (*given, self.sizes, self.steps), shared=shared)
+        given = (*given, self.sizes, self.steps, self.drop)
+        _kernels.launch(name, self.dtype, blocks, (32, _WARPS), given, shared=shared)
 
 
 def _struct(fields: Any, values: Any) -> Any:
     return np.array(tuple(values), np.dtype(fields, align=True))
 
 
-def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
-    if not _Call.fits(query, key, value, mask):
-        return NotImplemented
-    call = _Call(query, key, value, mask, causal, scale)
+takes = _Call.fits
+
+
+def _run(call: _Call, query: Any, drawn: Any = None) -> tuple[Any, Any]:
     result = cupy.empty((*query.shape[:-1], call.value_width), query.dtype)
     logs = cupy.empty((call.heads, call.queries, 1), call.summed)
-    call.launch("attention", call.queries, call.width, *call.operands, call.mask, result, logs)
+    call.launch("attention", call.queries, call.width, *call.operands, call.mask, result, logs, drawn)
     if query.ndim == 4 and not query.flags.c_contiguous and result.shape == query.shape and 0 not in query.strides:
         made = cupy.empty_like(query)  # in memory, batch, heads and queries lie in the order of those of the queries
         made[...] = result
@@ -241,13 +268,8 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale:
     return result, logs
 
 
-def _attention_backward(
-    g: Any, query: Any, key: Any, value: Any, mask: Any, result: Any, logs: Any, causal: bool, scale: float, needs: Any
-) -> Any:
-    if not _Call.fits(query, key, value, mask, g):
-        return NotImplemented
-    call = _Call(query, key, value, mask, causal, scale)
-    g, own = cupy.ascontiguousarray(g), call.width + call.value_width
+def _run_backward(call: _Call, g: Any, result: Any, logs: Any, needs: Any) -> Any:
+    g, own, (query, key, value) = cupy.ascontiguousarray(g), call.width + call.value_width, call.operands
     given = (g, *call.operands, call.mask, logs, _row_products(g, result, call.summed))
     to_query = to_key = to_value = None
     if needs[0]:
@@ -257,6 +279,37 @@ def _attention_backward(
         to_key, to_value = cupy.empty(key.shape, key.dtype), cupy.empty(value.shape, value.dtype)
         call.launch("of_keys", call.keys, own, *given, to_key, to_value)
     return to_query, to_key if needs[1] else None, to_value if needs[2] else None, None
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
+    if not takes(query, key, value, mask):
+        return NotImplemented
+    return _run(_Call(query, key, value, mask, causal, scale), query)
+
+
+def _attention_backward(
+    g: Any, query: Any, key: Any, value: Any, mask: Any, result: Any, logs: Any, causal: bool, scale: float, needs: Any
+) -> Any:
+    if not takes(query, key, value, mask, g):
+        return NotImplemented
+    return _run_backward(_Call(query, key, value, mask, causal, scale), g, result, logs, needs)
+
+
+def dropped(
+    query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, keep: float, *begin: Any
+) -> tuple[Any, ...]:
+    """Attention with dropout, of operands that it `takes`; its logarithms, and the place that its numbers began at."""
+    drawn = cupy.empty(2, np.uint64)
+    return *_run(_Call(query, key, value, mask, causal, scale, keep, *begin), query, drawn), drawn
+
+
+def dropped_backward(
+    g: Any, query: Any, key: Any, value: Any, mask: Any, result: Any, logs: Any, drawn: Any, causal: bool,
+    scale: float, keep: float, needs: Any,
+) -> Any:  # fmt: skip
+    """The gradients of `dropped`."""
+    call = _Call(query, key, value, mask, causal, scale, keep, 0, 0, drawn.data.ptr)
+    return _run_backward(call, g, result, logs, needs)
 
 
 _products = cupy.ReductionKernel("T a, T b", "R y", "R(a) * R(b)", "a + b", "y = a", "0", "torchlite_row_products")

@@ -231,6 +231,18 @@ def scale_all(arrays: Sequence[Any], factor: Any) -> Any:
     return None
 
 
+def _clipped(xp: Any, x: Any, limit: Any) -> None:
+    x[...] = xp.minimum(xp.maximum(x, -limit), limit)
+
+
+def clip_all(arrays: Sequence[Any], limit: float) -> Any:
+    """Bring all elements of all arrays between `-limit` and `limit`."""
+    if not rows_of_one_type(*arrays):
+        return NotImplemented
+    over_lists(_clipped, [arrays], (limit,))
+    return None
+
+
 @functools.cache
 def _squares(dtype: np.dtype) -> _Lists:
     return _Lists("squares", REDUCTIONS + _SQUARES, 1, dtype)

@@ -153,6 +153,7 @@ xp = Namespace(
     map_stored=maps.map_stored,
     norm_of_all=formulas.norm_of_all,
     scale_all=formulas.scale_all,
+    clip_all=formulas.clip_all,
     dot=products.dot,
     matmul=products.matmul,
     product=products.product,

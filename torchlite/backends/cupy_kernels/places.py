@@ -121,17 +121,18 @@ __global__ void put(S* x, const long long* index, const S* values, long long tot
     x[at] = values[value];
 }
 
-template <typename S>
-__global__ void add_to(S* x, const long long* index, const S* values, long long total, const Places places,
+template <typename S, typename X = S>
+__global__ void add_to(X* x, const long long* index, const S* values, long long total, const Places places,
                        long long* found) {
     EACH_PLACE(at, value)
-    add_at(&x[at], values[value]);
+    add_at(&x[at], X(values[value]));
 }
 """
 )
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
 _kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]), TYPES)
-_named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", "")))  # which halves are fit for, too
+_WIDE = ", float"  # of halves: what they are added to
+_named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", ""), ("add_to", _WIDE)))  # of halves, too
 _THREADS, _MOST_DIMS = 256, 8
 _STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]
 _PLACES = np.dtype([("dims", np.int64), *_STEPS, ("step", np.int64), ("rows", np.int64), ("low", np.int64)])
@@ -175,8 +176,10 @@ def _walk(
     low: int = 0,
 ) -> Any:  # fmt: skip
     """Launch a kernel over all that is named, of a shape in which indices begin at `dim`; gives what goes with `x`."""
-    n = len(shape)
-    if x.dtype not in STORED or other.dtype != x.dtype or index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
+    n, widens = len(shape), name == "add_to" and x.dtype == np.float32 and other.dtype not in TYPES
+    if other.dtype not in STORED or not (widens or other.dtype == x.dtype):
+        return NotImplemented
+    if index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
         return NotImplemented
     steps = _steps(x)
     mine = (*steps[:dim], *[0] * (n - x.ndim + 1), *steps[dim + 1 :])
@@ -187,7 +190,7 @@ def _walk(
     total = math.prod(shape)
     if total:
         given = x, index, other, total, places, asserts.places()
-        _named.launch(name, x.dtype, -(-total // _THREADS), (_THREADS,), given)
+        _named.launch(name, other.dtype, -(-total // _THREADS), (_THREADS,), given, _WIDE if widens else "")
     return other
 
 
@@ -251,7 +254,7 @@ def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
     """Add values to those that one tensor of indices names along a dimension."""
     if target.dtype in STORED and target.dtype not in TYPES:  # whose sums are rounded once
         wide = target.astype(np.float32)
-        if accumulate(wide, places, values.astype(np.float32)) is NotImplemented:
+        if accumulate(wide, places, values) is NotImplemented:
             return NotImplemented
         target[...] = wide
         return target

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous, fit_gradient, sum_to
+from .declaration import ITSELF, By
+from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op
 from .op_node import OpNode, shape_at
@@ -19,6 +20,7 @@ from .publishing import (
     publish_loss,
     publish_python,
     published,
+    seen_whole,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
 from .schema import Signature, dtype_of, is_tensor, longs, refusal, taking

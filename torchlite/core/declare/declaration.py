@@ -2,7 +2,7 @@
 
 A derivative names what it needs: `g` is the gradient of the (first) result and `grads` those of all, an argument's name
 is that argument, `result` (or a result's name) the result, and `self_shape`, `self_dtype`, `self_stride`, … are
-attributes of a tensor that need not be kept.
+attributes of a tensor that need not be kept. It may be an op, too (`By`), or the op `ITSELF`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
 from ..machine.registry import registry
@@ -34,14 +34,42 @@ STEPS = _PLANNED | {
 }  # fmt: skip
 
 
+class By:
+    """A derivative that is an op: of the gradient, in place of the operand `at`, and of what its other parameters name.
+
+    Some go by another name, if they are `renamed`; others are `fixed`.
+    """
+
+    __slots__ = ("fixed", "fn", "names", "op", "renamed")
+
+    def __init__(self, op: Declaration, renamed: Mapping[str, str] | None = None, at: int = 0, **fixed: Any) -> None:
+        self.op, self.renamed, self.fixed = op, renamed or {}, fixed
+        params = [p.name for p in op.signature.params]
+        given = [k for k, name in enumerate(params) if name not in fixed]
+        self.names = tuple(["g" if k == at else self.renamed.get(params[k], params[k]) for k in given])
+        blank = [fixed.get(name) for name in params]
+
+        def fn(*values: Any) -> Any:
+            arguments = blank.copy()
+            for k, value in zip(given, values):
+                arguments[k] = value
+            return op.apply(*arguments)
+
+        self.fn = fn if fixed else op.apply
+
+
+Derivative: TypeAlias = "Callable[..., Any] | By | Declaration"
+ITSELF: Any = object()  # said of an operand: its derivative is the op again, of the gradient in the operand's place
+
+
 class Rule:
     """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
 
-    __slots__ = ("fn", "names", "saved", "sources")
+    __slots__ = ("by", "fn", "names", "saved", "sources")
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-        self.names = _parameters(fn)
+    def __init__(self, said: Callable[..., Any] | By) -> None:
+        self.by = said if isinstance(said, By) else None
+        self.fn, self.names = (said.fn, said.names) if isinstance(said, By) else (said, _parameters(said))
         self.sources: tuple[int, ...] = ()
         self.saved: tuple[int, ...] = ()
 
@@ -155,7 +183,7 @@ class Declaration(metaclass=_Declared):
 
     def __init__(
         self, schema: str, kernel: str | Callable[..., Any] | None = None,
-        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None, *,
+        vjp: Mapping[str, Derivative | None] | Derivative | None = None, *,
         check: Callable[..., None] | None = None, check_form: Callable[..., None] | None = None,
         promote: Sequence[str] = (), node: str | type[OpNode] | None = None,
         number_nodes: Mapping[str, str] | None = None, **words: Any,
@@ -194,8 +222,8 @@ class Declaration(metaclass=_Declared):
     def _declare_derivatives(self, vjp: Any) -> None:
         """Work out from the formulas' parameter names what is saved, and check that nothing was forgotten."""
         params = self.signature.params
-        self.joint: Rule | None = Rule(vjp) if callable(vjp) else None
-        given: Mapping[str, Any] = {} if vjp is None or callable(vjp) else vjp
+        self.joint: Rule | None = None if vjp is None or isinstance(vjp, Mapping) else self._rule(vjp)
+        given: Mapping[str, Any] = vjp if isinstance(vjp, Mapping) else {}
         tensors = {params[i].name for i in self.operands}
         unknown = set(given) - tensors
         silent = tensors - set(given) if given else set()
@@ -208,7 +236,8 @@ class Declaration(metaclass=_Declared):
         if joint is not None:
             self.rules = tuple([(i, joint) for i in self.operands])
         else:
-            self.rules = tuple([(i, Rule(given[params[i].name])) for i in self.operands if given.get(params[i].name)])
+            said = [(i, given.get(params[i].name)) for i in self.operands]
+            self.rules = tuple([(i, self._rule(each, i)) for i, each in said if each])
         outputs = self.signature.returns or ("result",)
         used: dict[str, None] = {}
         for _, rule in self.rules:
@@ -243,6 +272,12 @@ class Declaration(metaclass=_Declared):
             for n in self.saved_names
         ])  # fmt: skip
         self._to_note = tuple([self._noted(n) for n in self.value_names])
+
+    def _rule(self, said: Any, at: int = 0) -> Rule:
+        """The derivative by the operand `at`."""
+        if isinstance(said, Declaration):
+            return Rule(By(said))
+        return Rule(By(self, at=at) if said is ITSELF else said)
 
     if TYPE_CHECKING:  # what the classes that derive from this one make of it
 

@@ -18,6 +18,7 @@ from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import State, is_watched, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides
+from .declaration import Derivative
 from .op import Op
 from .op_node import OpNode
 
@@ -352,12 +353,24 @@ def contiguous(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     return backend.ordered(outputs, contiguous_strides(outputs.shape))
 
 
+def as_operand(at: int) -> Callable[[Op, Any, Sequence[Any]], Any]:
+    """`arranged` for results that lie as an operand does, where they have its shape."""
+
+    def arranged(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+        operand = values[at]
+        if outputs.shape != operand.array.shape:
+            return outputs
+        return operand.backend.real.ordered(outputs, dense_strides(operand.array.shape, operand.stride()))
+
+    return arranged
+
+
 class Unary(Elementwise):
     """One tensor in, one of the same shape out."""
 
     fast = staticmethod(fast.unary)
 
-    def __init__(self, name: str, kernel: Any = None, vjp: Callable[..., Any] | None = None, **more: Any) -> None:
+    def __init__(self, name: str, kernel: Any = None, vjp: Derivative | None = None, **more: Any) -> None:
         super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
 from ..machine.noted import steps_of
+from ..machine.operands import tensors_in
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.registry import aliases, aten, functions
 from ..machine.tensor import Tensor
+from ..machine.view import requires_grad
 from ..machine.write import into
-from ..state import local
+from ..state import is_watched, local
 from .op import Op
 from .overload import overloaded
 from .public_forms import left_to_other
@@ -152,6 +155,32 @@ def publish_python(
     if method:
         setattr(Tensor, signature.name, call_method)
     return call
+
+
+def seen_whole(
+    schema: str, overload: str = "default", recorded: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let dispatch modes see the function beneath, made of operations, as one.
+
+    Where it is `recorded`, since its results have derivatives, they see the operations, which are what is recorded.
+    """
+    signature = Signature(schema)
+
+    def declared(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def run(*values: Any) -> Any:
+            mode = local.state.mode
+            if not is_watched():
+                return f(*values)
+            if recorded and mode.records and any(requires_grad(t) for v in values for t in tensors_in(v)):
+                return f(*values)
+            seer: Any = mode.seer
+            made = seer.together(signature.name, signature.overload or overload, signature, values)
+            return tuple(made) if isinstance(made, list) else made
+
+        return run
+
+    return declared
 
 
 def published(schema: str, **more: Any) -> Callable[[F], F]:

@@ -156,7 +156,7 @@ max min:
     Tensor self, int dim, bool keepdim=False, *, Tensor[]? out=None
 mean:
     Tensor self, *, ScalarType? dtype=None, Tensor? out=None
-    Tensor self, int[] dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor? out=None
+    Tensor self, int[1] dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor? out=None
 median nanmedian:
     Tensor self
     Tensor self, int dim, bool keepdim=False, *, Tensor[]? out=None
@@ -235,7 +235,7 @@ subtract:
     Tensor self, Scalar other, Scalar alpha=1
 sum:
     Tensor self, *, ScalarType? dtype=None
-    Tensor self, int[] dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor? out=None
+    Tensor self, int[1] dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor? out=None
 tensor_split:
     Tensor self, int[] indices, int dim=0
     Tensor self, Tensor tensor_indices_or_sections, int dim=0

@@ -13,6 +13,7 @@ from ..machine import LEADING, Tensor, TensorBase, array_of, into
 from ..machine.rare import is_idle, refuse_rare
 from ..state import is_watched, local
 from ..values import Array, Backend, contiguous_strides, dt, errors
+from .declaration import Derivative
 from .elementwise import fit_gradient, result_dtype
 from .op import Op
 
@@ -41,7 +42,7 @@ class Along(Op):
     real_parts: bool = False  # as of elementwise ops
 
     def __init__(
-        self, schema: str, kernel: Any, vjp: Callable[..., Any] | None = None, *, integers: str = "keep",
+        self, schema: str, kernel: Any, vjp: Derivative | None = None, *, integers: str = "keep",
         result: Any = "same", refuse: Callable[[dt.dtype], Exception | None] | None = None, exact_out: bool = False,
         **more: Any,
     ) -> None:  # fmt: skip

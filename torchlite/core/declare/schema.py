@@ -125,12 +125,6 @@ def _float(value: Any) -> float:
     raise Mismatch
 
 
-def _bool(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise Mismatch
-
-
 def _str(value: Any) -> str:
     if isinstance(value, str):
         return value
@@ -188,7 +182,7 @@ def _generator(value: Any) -> Any:
 
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {
-    "Tensor": _tensor, "Operand": _operand, "Scalar": _scalar, "int": _int, "float": _float, "bool": _bool,
+    "Tensor": _tensor, "Operand": _operand, "Scalar": _scalar, "int": _int, "float": _float, "bool": _instance(bool),
     "str": _str, "ScalarType": _scalar_type, "Device": _device, "Layout": _instance(layout),
     "MemoryFormat": _instance(memory_format), "Generator": _generator, "any": lambda value: value,
 }  # fmt: skip
@@ -452,10 +446,11 @@ class Signature:
                 raise ValueError(_OVERFLOW) from None
 
     def index(self, name: str) -> int | None:
+        """The place of the parameter that calls name so; the first tensor is `input` to them."""
         at = self.by_name.get(name)
         if at is None and name in _ALIASES:
             at = self.by_name.get(_ALIASES[name])
-        return at
+        return None if name == "self" and at is not None and self.params[at].is_tensor else at
 
     @property
     def factors(self) -> list[Param]:

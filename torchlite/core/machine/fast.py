@@ -1,7 +1,7 @@
 """The fast paths: calls on plain tensors of one dtype on one device.
 
-Each function here makes the public function of an op. They are written flat on purpose, with no loops, helpers or
-`*args`, since they are what a small model's step consists of. Whatever is rare leaves through `Op.call`.
+Each function here makes the public function of an op. They are written flat on purpose, with few helpers, no loops and
+no `*args`, since they are what a small model's step consists of. Whatever is rare leaves through `Op.call`.
 An op has a fast path when it has `direct`, a table from the operands' common dtype to the result's for which its kernel
 takes the arrays as they are.
 """
@@ -20,7 +20,7 @@ from .node import LEAF, UNVERSIONED, Counter, sequence
 from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 _new = object.__new__
@@ -33,7 +33,7 @@ _LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
 
 def unary(op: Any, method: bool = False) -> Callable[..., Any]:
     """A function, or method, of one tensor."""
-    kernels, direct, new = op.kernels, op.direct, _new
+    kernels, direct = op.kernels, op.direct
     record = recorder(op) if op.recorded else None
 
     def call(input: Any = _ABSENT, *more: Any, out: Tensor | None = None) -> Any:
@@ -56,11 +56,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                     array = backend.asarray(array)
                 elif source.base is not None and not array.flags.c_contiguous:
                     array = array[...]  # what is not row-major has a base
-                result = new(Tensor)
-                result.array = array
-                result.dtype = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
+                result = wrap(array, dtype, backend)
                 if input.edge is not None and record is not None and mode.grad:
                     record(input, result)
                 return result
@@ -75,7 +71,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
 
 def binary(op: Any, method: bool = False) -> Callable[..., Any]:
     """A function, or method, of two operands, of which the second may be a number."""
-    kernels, direct, new = op.kernels, op.direct, _new
+    kernels, direct = op.kernels, op.direct
     record = pair_recorder(op) if op.recorded else None
     numbers = op.signature.params[1].type == "Operand"
     others = op.signature.params[1].quick | ({int} if numbers else set())
@@ -111,11 +107,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 fits = False
             if fits:
-                result = new(Tensor)
-                result.array = array
-                result.dtype = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
+                result = wrap(array, dtype, backend)
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
                     record(input, other, result, source, operand)
                 return result
@@ -258,12 +250,16 @@ def _kept_of_one(op: Any) -> Kept | None:
     return Kept(name in op.saved_names, result="result" in op.saved_names)
 
 
-def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
-    """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result."""
+def recorder(op: Any, whole: bool = False) -> Callable[[Tensor, Tensor], None]:
+    """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result.
+
+    Of a reduction of a `whole` tensor to a number, nodes have the operand's form.
+    """
     new, node_class = _new, op.node_class
+    rest = (None,) * whole  # the dtype, which is not said
 
     def record_any(a: Tensor, result: Tensor) -> None:
-        op.record((a,), (result,))
+        op.record((a, *rest), (result,))
 
     keeps = _kept_of_one(op)
     if keeps is None:
@@ -276,13 +272,14 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
             edge = a if edge is LEAF else resolve(a)
         counter = a.counter
         dtype = result.dtype
-        if edge is None or counter is UNVERSIONED or a.dtype is not dtype:
+        if edge is None or counter is UNVERSIONED or (a.dtype is not dtype and not whole):
             record_any(a, result)
             return
         node = new(node_class)
         node.next_edges = (edge,)
         node.sequence_nr = next(sequence)
-        node.node_hooks = node.node_metadata = node.operand_forms = None
+        node.node_hooks = node.node_metadata = None
+        node.operand_forms = (a.array.shape, a.dtype, None) if whole else None
         node.plain_values = ()
         node.output_forms = ((result.array.shape, dtype, result.backend),)
         kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
@@ -435,9 +432,8 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
 
 def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     """A function that reduces a tensor to one number when it is called with nothing else: `x.sum()`."""
-    kernels, direct, new, node_class = op.kernels, op.direct, _new, op.node_class
-    record = op.record if op.recorded else None
-    keeps_nothing = not op.saved_names and not op.value_names
+    kernels, direct, node_class = op.kernels, op.direct, op.node_class
+    record = recorder(op, whole=True) if op.recorded else None
 
     def call(input: Tensor, *args: Any, **named: Any) -> Any:
         state = local.state
@@ -446,38 +442,16 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 backend = input.backend
                 kernel = kernels[backend]
-                source_dtype = input.dtype
-                dtype = direct[source_dtype]
+                dtype = direct[input.dtype]
             except (AttributeError, KeyError):
                 pass
             else:
-                source = input.array
-                array = state.quiet(kernel, source, None, False)
+                array = state.quiet(kernel, input.array, None, False)
                 if array.__class__ is not backend.Array:
                     array = backend.asarray(array)
-                result = new(Tensor)
-                result.array = array
-                result.dtype = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
-                edge = input.edge
-                if edge is not None and record is not None and mode.grad:
-                    if not keeps_nothing:
-                        record((input, None), (result,))
-                        return result
-                    if edge.__class__ is not tuple:
-                        edge = input if edge is LEAF else resolve(input)
-                    if edge is None:
-                        record((input, None), (result,))
-                    else:
-                        node = new(node_class)
-                        node.next_edges = (edge,)
-                        node.sequence_nr = next(sequence)
-                        node.node_hooks = node.node_metadata = None
-                        node.plain_values = node.saved_entries = ()
-                        node.output_forms = (((), dtype, backend),)
-                        node.operand_forms = (source.shape, source_dtype, None)
-                        result.edge = (node, 0)
+                result = wrap(array, dtype, backend)
+                if record is not None and input.edge is not None and mode.grad:
+                    record(input, result)
                 return result
         return general(input, *args, **named)
 
@@ -488,6 +462,6 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     if record is not None:
         # What is noted: the operand's shape, for which None stands, and that the result is one number.
         values = tuple([None if name == "self_shape" else 1 for name in op.value_names])
-        flat = (False,) * 6 if keeps_nothing or op.value_names == ("self_shape", "result_numel") else None
-        recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, values, flat)
+        known = not op.value_names or op.value_names == ("self_shape", "result_numel")
+        recipe = (record, node_class, node_class, values, (False,) * 6 if known and not op.saved_names else None)
     return accelerated(native.total, call, kernels, direct, False, False, False, recipe, general)

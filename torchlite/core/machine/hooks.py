@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..values import reduce_ex
@@ -73,8 +73,15 @@ class RemovableHandle:
 bear_name(RemovableHandle, "torch.utils.hooks")
 
 
-def register(hooks: OrderedDict[int, Any], hook: Any) -> RemovableHandle:
-    """Add a hook; its handle."""
-    handle = RemovableHandle(hooks)
+def register(
+    hooks: OrderedDict[int, Any], hook: Any, first: bool = False, flags: Sequence[tuple[dict[int, bool], bool]] = ()
+) -> RemovableHandle:
+    """Add a hook, as the first one if asked, and what the `flags` say of it; its handle."""
+    handle = RemovableHandle(hooks, extra_dict=[flag for flag, _ in flags])
     hooks[handle.id] = hook
+    if first:
+        hooks.move_to_end(handle.id, last=False)
+    for flag, value in flags:
+        if value:
+            flag[handle.id] = True
     return handle

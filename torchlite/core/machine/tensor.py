@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..native import quicken
 from ..state import mode as _mode
 from ..structs import know, whole
-from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn, warn_once, wrap_dim
+from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, type_name, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
 from ..values.pickling import bear_name
@@ -239,7 +239,7 @@ class Tensor(TensorBase):
                 "requires_grad_() outside of a function being transformed instead."
             )
         if requires_grad.__class__ is not bool:
-            got = type(requires_grad).__name__
+            got = type_name(requires_grad)
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {got}")
         return self._require_grad(requires_grad, "only Tensors of floating point dtype")
 

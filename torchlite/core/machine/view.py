@@ -321,9 +321,10 @@ class CopySlices(Node):
             whole.copy_(grad)
         part = follow(whole, self.path)
         results = list(self.saved_entries[0].apply([part.clone(memory_format=contiguous_format)]))
-        if results[0] is None:
-            part.zero_()
-        else:
-            part.copy_(results[0])
+        if self.next_edges[0] is not None:
+            if results[0] is None:
+                part.zero_()
+            else:
+                part.copy_(results[0])
         results[0] = whole
         return results

@@ -7,6 +7,7 @@ torchlite; elsewhere that name would lead to PyTorch, or nowhere, and torchlite'
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 from types import FunctionType
 from typing import Any
@@ -78,10 +79,7 @@ def _same(cls: type) -> type:
 
 def _class(module: str, name: str) -> Any:
     """The class that PyTorch has under this name."""
-    found: Any = importlib.import_module("torchlite" + module.removeprefix("torch"))
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return operator.attrgetter(name)(importlib.import_module("torchlite" + module.removeprefix("torch")))
 
 
 def _blank(module: str, name: str) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from ...core.state import local
 from ...core.values import Array
 from ..errors import DistBackendError
-from ..reduction import Reduction, fold
+from ..reduction import Reduction, fold_as_ring
 from ..stores import Store
 from .base import Done, Engine
 from .link import ABORT, INLINE, Link, News, Window, words
@@ -151,7 +151,7 @@ class SharedMemory(Engine):
         self._exchange("barrier", 0, [_NOTHING] * self.size)
 
     def broadcast(self, array: Array, root: int) -> None:
-        for part, total in _parts(array, _CHUNK):
+        for _, part, total in _parts(array, _CHUNK):
             mine = part if self.rank == root else _NOTHING
             pieces = self._exchange("broadcast", total, [mine] * self.size)
             if self.rank != root:
@@ -159,28 +159,22 @@ class SharedMemory(Engine):
 
     def all_gather(self, outs: Sequence[Array], array: Array) -> None:
         wholes = [_bytes(out) for out in outs]
-        at = 0
-        for part, total in _parts(array, _CHUNK):
+        for at, part, total in _parts(array, _CHUNK):
             for whole, piece in zip(wholes, self._exchange("all_gather", total, [part] * self.size), strict=True):
                 whole[at : at + part.size] = piece
-            at += part.size
 
     def gather(self, outs: Sequence[Array] | None, array: Array, root: int) -> None:
         wholes = [_bytes(out) for out in outs or ()]
-        at = 0
-        for part, total in _parts(array, _CHUNK):
+        for at, part, total in _parts(array, _CHUNK):
             pieces = self._exchange("gather", total, self._only(root, part))
             for whole, piece in zip(wholes, pieces):
                 whole[at : at + part.size] = piece
-            at += part.size
 
     def scatter(self, array: Array, pieces: Sequence[Array] | None, root: int) -> None:
         wholes = [_bytes(piece) for piece in pieces or ()]
-        at = 0
-        for part, total in _parts(array, _CHUNK // self.size):
+        for at, part, total in _parts(array, _CHUNK // self.size):
             mine = [whole[at : at + part.size] for whole in wholes] or [_NOTHING] * self.size
             part[...] = self._exchange("scatter", total, mine)[root]
-            at += part.size
 
     def all_to_all(self, outs: Sequence[Array], pieces: Sequence[Array]) -> None:
         targets, wholes = [_bytes(out) for out in outs], [_bytes(piece) for piece in pieces]
@@ -202,44 +196,46 @@ class SharedMemory(Engine):
             raise DistBackendError(why)
 
     def reduce(self, array: Array, reduction: Reduction, root: int) -> None:
-        combine = reduction.combine(np)
-        for part, total in _parts(array, _CHUNK):
+        for at, part, total in _parts(array, _CHUNK):
             pieces = self._exchange("reduce", total, self._only(root, part))
             if self.rank == root:
-                self._fold(combine, [piece.view(array.dtype) for piece in pieces], part.view(array.dtype))
+                self._fold(reduction, array.dtype, pieces, part, at, total)
 
     def reduce_scatter(self, out: Array, pieces: Sequence[Array], reduction: Reduction) -> None:
-        wholes, combine = [_bytes(piece) for piece in pieces], reduction.combine(np)
-        at = 0
-        for part, total in _parts(out, _CHUNK // self.size):
+        wholes = [_bytes(piece) for piece in pieces]
+        for at, part, total in _parts(out, _CHUNK // self.size):
             theirs = self._exchange("reduce_scatter", total, [whole[at : at + part.size] for whole in wholes])
-            self._fold(combine, [piece.view(out.dtype) for piece in theirs], part.view(out.dtype))
-            at += part.size
+            self._fold(reduction, out.dtype, theirs, part, self.rank * total + at, self.size * total)
 
     def all_reduce(self, array: Array, reduction: Reduction) -> None:
         """Each process reduces a part, and hands on what it comes to; of little, each reduces all."""
-        combine, dtype = reduction.combine(np), array.dtype
-        for part, total in _parts(array, _CHUNK):
+        dtype = array.dtype
+        for at, part, total in _parts(array, _CHUNK):
             if part.size <= _ALONE:
                 pieces = self._exchange("all_reduce", total, [part] * self.size)
-                self._fold(combine, [piece.view(dtype) for piece in pieces], part.view(dtype))
+                self._fold(reduction, dtype, pieces, part, at, total)
                 continue
-            slices = self._slices(part, dtype.itemsize)
+            edges = self._edges(part, dtype.itemsize)
+            slices = [part[start:stop] for start, stop in pairwise(edges)]
             mine = slices[self.rank]
             theirs = self._exchange("all_reduce", total, slices)
-            self._fold(combine, [piece.view(dtype) for piece in theirs], mine.view(dtype))
+            self._fold(reduction, dtype, theirs, mine, at + edges[self.rank], total)
             for other, piece in enumerate(self._exchange("all_reduce", total, [mine] * self.size)):
                 if other != self.rank:
                     slices[other][...] = piece
 
-    def _fold(self, *args: Any) -> None:
-        local.state.quiet(fold, *args)
+    def _fold(
+        self, reduction: Reduction, dtype: np.dtype, pieces: Sequence[np.ndarray], out: np.ndarray, at: int, total: int
+    ) -> None:
+        """Combine what all have from a byte on of so many."""
+        ring, room = [piece.view(dtype) for piece in pieces], out.view(dtype)
+        where = at // dtype.itemsize, total // dtype.itemsize
+        local.state.quiet(fold_as_ring, reduction.combine(np), ring, room, *where)
 
-    def _slices(self, part: np.ndarray, itemsize: int) -> list[np.ndarray]:
-        """The bytes in as many parts as there are processes, of whole elements."""
+    def _edges(self, part: np.ndarray, itemsize: int) -> list[int]:
+        """Where the bytes are cut into as many parts as there are processes, of whole elements."""
         count = part.size // itemsize
-        edges = [number * count // self.size * itemsize for number in range(self.size + 1)]
-        return [part[start:stop] for start, stop in pairwise(edges)]
+        return [number * count // self.size * itemsize for number in range(self.size + 1)]
 
     def _only(self, root: int, part: np.ndarray) -> list[np.ndarray]:
         return [part if other == root else _NOTHING for other in range(self.size)]
@@ -257,9 +253,12 @@ def _bytes(array: Any) -> np.ndarray:
     return array.view(np.uint8) if array.size else _NOTHING
 
 
-def _parts(array: Array, size: int) -> Iterator[tuple[np.ndarray, int]]:
-    """The bytes of an array in parts of whole elements, and how many there are in all; of none, one empty part."""
+def _parts(array: Array, size: int) -> Iterator[tuple[int, np.ndarray, int]]:
+    """The bytes of an array in parts of whole elements, where each begins, and how many there are in all.
+
+    Of none, there is one empty part.
+    """
     whole = _bytes(array)
     size -= size % 64
     for at in range(0, max(whole.size, 1), size):
-        yield whole[at : at + size], whole.size
+        yield at, whole[at : at + size], whole.size

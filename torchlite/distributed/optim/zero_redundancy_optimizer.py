@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...autograd.grad_mode import enable_grad
 from ...core.machine import Tensor
 from ...core.values.pickling import bear_name
 from ...distributed.process_group import Group
@@ -103,10 +102,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             _log.warning("`step()` should not be included in the training loop when `overlap_with_ddp=True`")
             return None
         Join.notify_join_context(self)
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = self._loss_of(closure)
         self._copy_options(self.param_groups, self.optim.param_groups)
         self.optim.step(**kwargs)
         self._copy_options(self.optim.param_groups, self.param_groups)

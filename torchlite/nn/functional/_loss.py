@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd.grad_mode import no_grad
 from ...core.declare import Signature
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable, planned, public
 from ...core.native import named
@@ -249,7 +250,8 @@ def gaussian_nll_loss(
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     held = spread.clone()
-    held.detach().clamp_(min=eps)
+    with no_grad():
+        held.clamp_(min=eps)
     each = 0.5 * (held.log() + (input - target) ** 2 / held)
     if full:
         each = each + 0.5 * math.log(2 * math.pi)

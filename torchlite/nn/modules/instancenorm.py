@@ -46,15 +46,9 @@ class _InstanceNorm(_NormBase):
                 "in num_features, which is not used because affine=False",
             )
         made = F.instance_norm(
-            input.unsqueeze(0) if alone else input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
+            input.unsqueeze(0) if alone else input, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
+        )  # fmt: skip
         return made.squeeze(0) if alone else made
 
     def _load_from_state_dict(

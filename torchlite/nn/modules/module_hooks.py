@@ -80,7 +80,7 @@ class ModuleHooks:
         With `with_kwargs`, it is called as `hook(module, args, kwargs)` and returns both, or None.
         """
         flags = [(self._forward_pre_hooks_with_kwargs, with_kwargs)]
-        return _added(self._forward_pre_hooks, hook, prepend, flags)
+        return register(self._forward_pre_hooks, hook, prepend, flags)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -91,22 +91,22 @@ class ModuleHooks:
         or another hook fails.
         """
         flags = [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)]
-        return _added(self._forward_hooks, hook, prepend, flags)
+        return register(self._forward_hooks, hook, prepend, flags)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known; it may replace them."""
-        return _added(self._backward_pre_hooks, hook, prepend)
+        return register(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known; it may replace
         those."""
         self._check_backward_hooks(full=True)
-        return _added(self._backward_hooks, hook, prepend)
+        return register(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call a hook with the gradients of the last operation of `forward`. Deprecated."""
         self._check_backward_hooks(full=False)
-        return _added(self._backward_hooks, hook)
+        return register(self._backward_hooks, hook)
 
     def _check_backward_hooks(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
@@ -149,18 +149,6 @@ def _missed(inputs: Any, result: Any, grad_fn: Any) -> tuple[str, str] | None:
     if {node for node, _ in grad_fn.next_functions} != nodes:
         return "a non-full backward hook when the forward contains multiple autograd Nodes", "grad_input"
     return None
-
-
-def _added(hooks: Hooks, hook: Any, first: bool = False, flags: Any = ()) -> RemovableHandle:
-    """Register a hook, as the first one if asked, and what the `flags` say of it."""
-    handle = RemovableHandle(hooks, extra_dict=[flag for flag, _ in flags])
-    hooks[handle.id] = hook
-    if first:
-        hooks.move_to_end(handle.id, last=False)
-    for flag, value in flags:
-        if value:
-            flag[handle.id] = True
-    return handle
 
 
 # ---- a call
@@ -313,7 +301,7 @@ def register_module_forward_hook(
 ) -> RemovableHandle:
     """As `Module.register_forward_hook`, for all modules."""
     flags = [(_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call)]
-    return _added(_global_forward_hooks, hook, flags=flags)
+    return register(_global_forward_hooks, hook, flags=flags)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

@@ -11,7 +11,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
 from ...core.native import in_c
 from ...core.state import is_watched, local
-from ...core.values import Array, Namespace, dt, or_own, warn
+from ...core.values import Array, Namespace, dt, finfo, or_own, warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -48,6 +48,13 @@ def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Any:
 def _scale_all(xp: Namespace, arrays: list[Array], factor: Array) -> None:
     for array in arrays:
         xp.multiply(array, factor, array)
+
+
+@or_own
+def _clip_all(xp: Namespace, arrays: list[Array], limit: float) -> None:
+    for array in arrays:
+        xp.maximum(array, -limit, out=array)
+        xp.minimum(array, limit, out=array)
 
 
 norm_of_all, scale_all = in_c("norm_of_all", _norm_of_all), in_c("scale_all", _scale_all)
@@ -152,6 +159,13 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     if _together(grads, foreach):
         functions["_foreach_clamp_min_"](grads, -limit)
         functions["_foreach_clamp_max_"](grads, limit)
+        return
+    arrays = _arrays(grads) if grads else None
+    if arrays is not None and not abs(limit) > finfo(grads[0].dtype).max:
+        local.state.quiet(_clip_all, grads[0].backend.xp, arrays, limit)
+        for grad in grads:
+            bump(grad)
+            bump(grad)
         return
     for grad in grads:
         grad.clamp_min_(-limit)

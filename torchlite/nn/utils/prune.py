@@ -214,7 +214,7 @@ class _Amount(BasePruningMethod):
 
     amount: int | float
 
-    def _set_amount(self, amount: Any) -> None:
+    def __init__(self, amount: int | float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
@@ -223,40 +223,37 @@ class _Amount(BasePruningMethod):
         return _compute_nparams_toprune(self.amount, size)
 
 
-class RandomUnstructured(_Amount):
-    """Prunes elements at random."""
-
+class _Unstructured(_Amount):
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount: int | float) -> None:
-        self._set_amount(amount)
+    def _first(self, t: Tensor, count: int) -> Tensor:
+        """Where the elements lie that go first."""
+        raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._count(t.nelement())
         mask = default_mask.clone()
         if count:
-            mask.view(-1)[functions["rand_like"](t).view(-1).topk(k=count).indices] = 0
+            mask.view(-1)[self._first(t, count)] = 0
         return mask
+
+
+class RandomUnstructured(_Unstructured):
+    """Prunes elements at random."""
+
+    def _first(self, t: Tensor, count: int) -> Tensor:
+        return functions["rand_like"](t).view(-1).topk(k=count).indices
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: int | float) -> BasePruningMethod:
         return super().apply(module, name, amount=amount)
 
 
-class L1Unstructured(_Amount):
+class L1Unstructured(_Unstructured):
     """Prunes the smallest elements."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: int | float) -> None:
-        self._set_amount(amount)
-
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        count = self._count(t.nelement())
-        mask = default_mask.clone()
-        if count:
-            mask.view(-1)[t.abs().view(-1).topk(k=count, largest=False).indices] = 0
-        return mask
+    def _first(self, t: Tensor, count: int) -> Tensor:
+        return t.abs().view(-1).topk(k=count, largest=False).indices
 
     @classmethod
     def apply(
@@ -285,7 +282,11 @@ def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
 
 
 class _Structured(_Amount):
-    dim: int
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: int | float, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.dim = dim
 
     def _slices(self, t: Tensor) -> int:
         """How many slices a tensor has."""
@@ -305,12 +306,6 @@ class _Structured(_Amount):
 class RandomStructured(_Structured):
     """Prunes slices at random."""
 
-    PRUNING_TYPE = "structured"
-
-    def __init__(self, amount: int | float, dim: int = -1) -> None:
-        self._set_amount(amount)
-        self.dim = dim
-
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         slices = self._slices(t)
         count = self._count(slices)
@@ -327,12 +322,9 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the slices with the smallest norms."""
 
-    PRUNING_TYPE = "structured"
-
     def __init__(self, amount: int | float, n: Any, dim: int = -1) -> None:
-        self._set_amount(amount)
+        super().__init__(amount, dim)
         self.n = n
-        self.dim = dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         slices = self._slices(t)

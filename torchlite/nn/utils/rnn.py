@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from ...core.declare import Signature
 from ...core.machine import Tensor, functions
 from ...core.values import Shown, dt
 from ...core.values.pickling import bear_name
@@ -173,11 +172,6 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
 
-_PADDING = Signature(
-    "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right')"
-)
-
-
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:  # fmt: skip
@@ -186,7 +180,7 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
-    return packing.pad_sequence(*_PADDING.bind((tuple(sequences), batch_first, padding_value, padding_side), {}))
+    return packing.pad_sequence(tuple(sequences), batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

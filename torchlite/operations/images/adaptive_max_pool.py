@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.declare import LaidOp, publish_python
+from ...core.declare import By, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt
 from ..making.windows import Ints, like, spread
@@ -57,8 +57,7 @@ def _declare_adaptive(dims: int) -> Any:
     to_image, _ = places_ops(f"{name}_backward", dims)
     op = LaidOp(
         f"{name}(Tensor self, int[] output_size) -> (Tensor result0, Tensor result1)", _adaptive,
-        {"self": lambda g, self, result1: to_image.apply(g, self, result1)}, node=f"AdaptiveMaxPool{dims}DBackward0",
-        batch=LEADING,
+        {"self": By(to_image, {"indices": "result1"})}, node=f"AdaptiveMaxPool{dims}DBackward0", batch=LEADING,
     )  # fmt: skip
 
     def pool(self: Tensor, output_size: Ints) -> Any:
@@ -176,8 +175,9 @@ def _declare_fractional(dims: int) -> Any:
     schema = f"{name}(Tensor self, {several} kernel_size, {several} output_size, Tensor random_samples)"
     op = LaidOp(
         f"{schema} -> (Tensor result0, Tensor result1)", _fractional,
-        {"self": lambda g, self, result1: to_image.apply(g, self, result1), "random_samples": None},
+        {"self": By(to_image, {"indices": "result1"}), "random_samples": None},
         node=f"FractionalMaxPool{dims}DBackward0", batch=LEADING, non_differentiable=("random_samples",),
+        shows="kernel_size output_size",
     )  # fmt: skip
 
     def pool(self: Tensor, kernel_size: Ints, output_size: Ints, random_samples: Tensor) -> Any:
@@ -190,6 +190,12 @@ def _declare_fractional(dims: int) -> Any:
         samples = random_samples.narrow(0, 0, images) if random_samples.shape[0] > images else random_samples
         return op.apply(self, window, count, samples if self.dim() == dims + 2 else samples.squeeze(0))
 
+    publish_python(
+        f"{name}_backward(Tensor grad_output, Tensor self, {several} kernel_size, {several} output_size, "
+        "Tensor indices)",
+        lambda grad_output, self, kernel_size, output_size, indices: to_image.apply(grad_output, self, indices),
+        function=False, method=False,
+    )  # fmt: skip
     return publish_python(schema, pool, function=False, method=False)
 
 

@@ -229,12 +229,9 @@ def _convolution_of_batch(input: Tensor, weight: Tensor, bias: Tensor | None, *o
         n = input.shape[1]
         return convolution.apply(input.flatten(0, 1), weight, bias, *options).unflatten(0, (size, n))
     made = convolution.apply(
-        _in_channels(input, of_input, size),
-        _in_front(weight, of_weight_, size),
-        None if bias is None else _in_front(bias, of_bias, size),
-        *geometry,
-        groups * size,
-    )
+        _in_channels(input, of_input, size), _in_front(weight, of_weight_, size),
+        None if bias is None else _in_front(bias, of_bias, size), *geometry, groups * size,
+    )  # fmt: skip
     return made.unflatten(1, (size, made.shape[1] // size)).movedim(1, 0)
 
 
@@ -244,14 +241,9 @@ def _backward_of_batch(g: Tensor, input: Tensor, weight: Tensor, bias_sizes: Int
     rank = len(options[0]) + 2
     batched, size = _batch_of(((g, rank), (input, rank), (weight, rank)))
     of_input, of_weights, of_bias = convolution_backward.apply(
-        _in_channels(g, batched[0], size),
-        _in_channels(input, batched[1], size),
-        _in_front(weight, batched[2], size),
-        None if bias_sizes is None else (bias_sizes[0] * size,),
-        *geometry,
-        groups * size,
-        mask,
-    )
+        _in_channels(g, batched[0], size), _in_channels(input, batched[1], size), _in_front(weight, batched[2], size),
+        None if bias_sizes is None else (bias_sizes[0] * size,), *geometry, groups * size, mask,
+    )  # fmt: skip
     if of_input is not None:
         of_input = of_input.unflatten(1, (size, of_input.shape[1] // size)).movedim(1, 0)
     if of_weights is not None:
@@ -304,13 +296,10 @@ def _gradients_of_gradients(
 
 
 convolution = LaidOp(
-    f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})",
-    _convolution,
-    _gradients,
-    check_form=_check,
+    f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", _convolution, _gradients, check_form=_check,
     batch=Leading(call=_convolution_of_batch),
     shows="bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
-)
+)  # fmt: skip
 convolution_backward = LaidOp(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, {_OPTIONS}, "
     "bool[] output_mask) -> (Tensor result0, Tensor result1, Tensor result2)",

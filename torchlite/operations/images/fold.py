@@ -55,19 +55,15 @@ im2col = LaidOp(
             g, tuple(self_shape[-2:]), kernel_size, dilation, padding, stride
         )
     },
-    node="Im2ColBackward0",
-    linear=True,
-    batch=LEADING,
+    node="Im2ColBackward0", linear=True, batch=LEADING,
     shows="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
-)
+)  # fmt: skip
 col2im: LaidOp = LaidOp(
     f"col2im(Tensor self, int[] output_size, {_OPTIONS})",
     _col2im,
     {"self": lambda g, kernel_size, dilation, padding, stride: im2col.apply(g, kernel_size, dilation, padding, stride)},
-    node="Col2ImBackward0",
-    linear=True,
-    batch=LEADING,
-)
+    node="Col2ImBackward0", linear=True, batch=LEADING,
+)  # fmt: skip
 
 
 def _check(kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:

@@ -356,32 +356,32 @@ def _base(xp: Namespace, size: Ints, align_corners: bool, dtype: Any) -> Any:
     return base.reshape((-1, dims + 1))
 
 
-def _affine(backend: Backend, theta: Any, image_size: Ints, align_corners: bool) -> Any:
+def _affine(backend: Backend, theta: Any, size: Ints, align_corners: bool) -> Any:
     wide = widened(theta)
-    base = _base(backend.xp, image_size, align_corners, wide.dtype)
+    base = _base(backend.xp, size[2:], align_corners, wide.dtype)
     made = backend.xp.matmul(base, wide.swapaxes(-1, -2))
-    return made.reshape((*theta.shape[:-2], *image_size, theta.shape[-2])).astype(theta.dtype, copy=False)
+    return made.reshape((*theta.shape[:-2], *size[2:], theta.shape[-2])).astype(theta.dtype, copy=False)
 
 
-def _affine_backward(backend: Backend, g: Array, image_size: Ints, align_corners: bool) -> Any:
+def _affine_backward(backend: Backend, g: Array, size: Ints, align_corners: bool) -> Any:
     wide = widened(g)
-    base = _base(backend.xp, image_size, align_corners, wide.dtype)
-    dims = len(image_size)
+    base = _base(backend.xp, size[2:], align_corners, wide.dtype)
+    dims = len(size) - 2
     rows = wide.reshape((*g.shape[: g.ndim - dims - 1], base.shape[0], dims))
     return backend.xp.matmul(rows.swapaxes(-1, -2), base).astype(g.dtype, copy=False)
 
 
 _affine_grid = LaidOp(
-    "affine_grid_generator(Tensor theta, int[] image_size, bool align_corners)",
+    "affine_grid_generator(Tensor theta, int[] size, bool align_corners)",
     _affine,
-    {"theta": lambda g, image_size, align_corners: _affine_grid_backward.apply(g, image_size, align_corners)},
+    {"theta": lambda g, size, align_corners: _affine_grid_backward.apply(g, size, align_corners)},
     linear=True,
     batch=LEADING,
 )
 _affine_grid_backward: LaidOp = LaidOp(
-    "affine_grid_generator_backward(Tensor grad_output, int[] image_size, bool align_corners)",
+    "affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners)",
     _affine_backward,
-    {"grad_output": lambda g, image_size, align_corners: _affine_grid.apply(g, image_size, align_corners)},
+    {"grad": _affine_grid},
     linear=True,
     batch=LEADING,
 )
@@ -397,7 +397,7 @@ def _affine_grid_generator(theta: Tensor, size: Ints, align_corners: bool) -> Te
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {k}] but got: "
             f"[{theta.shape[0]}, {k}]."
         )
-    return _affine_grid.apply(theta, size[2:], align_corners)
+    return _affine_grid.apply(theta, size, align_corners)
 
 
 affine_grid_generator = publish_python(

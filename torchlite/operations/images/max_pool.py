@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import LaidOp, publish_python
+from ...core.declare import By, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import is_watched
 from ...core.values import Array, Backend, dt, errors, strided
@@ -106,7 +106,7 @@ def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
     from_image = LaidOp(
         f"_{name}_picked(Tensor self, Tensor indices)",
         lambda backend, self, indices: picked(backend.xp, self, indices, dims),
-        {"self": lambda g, self, indices: to_image.apply(g, self, indices), "indices": None},
+        {"self": to_image, "indices": None},
         batch=LEADING,
     )
     return to_image, from_image
@@ -213,23 +213,19 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         f"{name}_with_indices(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, "
         f"{several} dilation=1, bool ceil_mode=False) -> (Tensor result0, Tensor result1)",
         _with_indices,
-        {"self": lambda g, self, result1: to_image.apply(g, self, result1)},
-        node=node,
-        shows="kernel_size stride padding dilation ceil_mode",
-        batch=LEADING,
-    )
+        {"self": By(to_image, {"indices": "result1"})},
+        node=node, shows="kernel_size stride padding dilation ceil_mode", batch=LEADING,
+    )  # fmt: skip
 
     def second(g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> Any:
         _, places = with_places.apply(self.detach(), kernel_size, stride, padding, dilation, ceil_mode)
         return from_image.apply(g, places)
 
     backward = LaidOp(
-        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor taps, {numbers})",
-        _max_pool_backward,
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor taps, {numbers})", _max_pool_backward,
         {"grad_output": second, "self": zero_gradient, "taps": None},
-        node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
-        batch=LEADING,
-    )
+        node=f"MaxPool{dims}DWithIndicesBackwardBackward0", batch=LEADING,
+    )  # fmt: skip
 
     def gradient(
         g: Any, self: Any, taps: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
@@ -237,12 +233,9 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         return backward.apply(g, self, taps, kernel_size, stride, padding, dilation, ceil_mode)
 
     alone = LaidOp(
-        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)",
-        _max_pool,
-        {"self": gradient},
-        node=node,
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": gradient}, node=node,
         batch=LEADING,
-    )
+    )  # fmt: skip
 
     arguments = (
         f"Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], {several} dilation=[1], "
@@ -269,6 +262,8 @@ def _as_row(pool: Any) -> Any:
         _check_1d(self, given, ceil_mode, pool is not max_pool2d)
         if pool is max_pool2d and self.dtype not in dt.FLOATS:
             raise errors.not_implemented_for("max_pool2d" if requires_grad(self) else "max_pool1d_impl", self.dtype)
+        if pool is max_pool2d and is_watched() and requires_grad(self):  # which gives the indices, too
+            return max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
         window, stride, padding, dilation = given.values()
         made = pool(self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
         if isinstance(made, tuple):
@@ -283,7 +278,7 @@ _ROWS = (
     "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
 )
 publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False, by_form=False)
-publish_python(
+max_pool1d_with_indices = publish_python(
     f"max_pool1d_with_indices({_ROWS}) -> (Tensor result0, Tensor result1)",
     _as_row(max_pool2d_with_indices),
     method=False,
@@ -348,11 +343,9 @@ def _declare_unpool(dims: int) -> Any:
     op = LaidOp(
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
-        {"self": lambda g, indices: from_image.apply(g, indices), "indices": None},
-        node=f"MaxUnpool{dims}DBackward0",
-        linear=True,
-        batch=LEADING,
-    )
+        {"self": lambda g, indices: from_image.apply(g, indices).contiguous(), "indices": None},
+        node=f"MaxUnpool{dims}DBackward0", linear=True, batch=LEADING,
+    )  # fmt: skip
 
     def unpool(
         self: Tensor, indices: Tensor, output_size: Ints, stride: Ints | None = None, padding: Ints | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import LaidOp, describe, publish, publish_python
 from ...core.machine import LEADING, Tensor, fitting_array
-from ...core.values import Array, Backend, dt, errors
+from ...core.values import Array, Backend, dense_strides, dt, errors
 from ..making.windows import like
 from ..vocabulary import zero_gradient
 from .resample import Map, mapped
@@ -61,6 +61,8 @@ def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     to = tuple([slice(max(before, 0), r - max(after, 0)) for r, (before, after) in zip(result.shape, pairs)])
     from_ = tuple([slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(array.shape, pairs)])
     result[to] = array[from_]
+    if max(pad, default=0) <= 0:  # a part, copied as it lies
+        return backend.ordered(result, dense_strides(result.shape, backend.strides(array)))
     return like(backend, result, array)
 
 
@@ -68,11 +70,8 @@ constant_pad_nd: LaidOp = LaidOp(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},
-    check=_check_pad,
-    prepare=_with_value,
-    by_form=True,
-    batch=LEADING,
-)
+    check=_check_pad, prepare=_with_value, by_form=True, batch=LEADING,
+)  # fmt: skip
 publish(constant_pad_nd, method=False)
 
 
@@ -130,7 +129,7 @@ def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     )  # fmt: skip
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor self, int[] padding)", transposed,
-        {"grad_output": lambda g, padding: op.apply(g, padding), "self": zero_gradient},
+        {"grad_output": op, "self": zero_gradient},
         node=f"{node}BackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     return op

@@ -65,7 +65,7 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, {listed})",
         transposed,
-        {"grad_output": Formula(op.apply, " ".join(("g output_size", *options)))},
+        {"grad_output": op},
         node=f"{node}BackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     return op

@@ -10,7 +10,7 @@ from ...core.machine import Tensor, functions, tensors_in
 from ...core.machine.write import write
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, strided, wrap_dim
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
 from .group_norm import channels_last
 from .layer_norm import (
@@ -238,7 +238,7 @@ native_batch_norm = Op(
     ),
     check=_check_batch_norm, batch=_batch_norm_in_steps, constant=_RUNNING, non_differentiable=_RUNNING,
     differentiable=1, updates=True,
-    on_arrays=by_kernel(native_batch_norm_backward, several=True, renamed={
+    on_arrays=by_kernel_of(native_batch_norm_backward, several=True, renamed={
         "save_mean": "result1", "save_invstd": "result2", "train": "training", "output_mask": "needs",
     }),
 )  # fmt: skip

@@ -176,15 +176,9 @@ def _likelihood(name: str, node: str, check: Any) -> Op:
         f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
         "-> (Tensor output, Tensor total_weight)",
         _nll,
-        {
-            "self": lambda g, self, target, weight, reduction, ignore_index, total_weight: (
-                back.apply(g, self, target, weight, reduction, ignore_index, total_weight)
-            ),
-            "target": None, "weight": None,
-        },
+        {"self": back, "target": None, "weight": None},
         check_form=check, node=node, batch=_nll_in_steps, differentiable=1, named=False,
-        non_differentiable=("weight",),
-        on_arrays=by_kernel(back),
+        non_differentiable=("weight",), on_arrays=by_kernel,
     )  # fmt: skip
     return op
 
@@ -257,10 +251,8 @@ cross_entropy_loss = publish_python(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
     "float label_smoothing=0.0)",
     _cross_entropy,
-    function=False,
-    method=False,
-    comes_to=cross_entropy_steps,
-)
+    function=False, method=False, comes_to=cross_entropy_steps,
+)  # fmt: skip
 
 
 def _check_smoothing(label_smoothing: float) -> None:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, describe, publish
+from ...core.declare import By, Composite, LaidOp, describe, publish
 from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
-from ..formulas import Formula, tensors
+from ..formulas import tensors
 from ..vocabulary import undifferentiable
 from .losses import MEAN, NONE, SUM
 
@@ -134,7 +134,7 @@ def _ctc_backward(
     times = _lengths(backend, input_lengths).reshape((-1, 1))
     skips_from = xp.zeros(skips.shape, bool)
     skips_from[:, :-2] = skips[:, 2:]
-    made = xp.exp(log_probs)
+    made = xp.exp(xp.ascontiguousarray(log_probs))  # row by row, so that each time is written to as it lies
     each = labels + (xp.arange(batch) * classes).reshape((-1, 1))  # where a state's label lies, at one time
     beta = xp.full(labels.shape, -math.inf, log_probs.dtype)
     for t in range(steps - 1, -1, -1):
@@ -166,11 +166,7 @@ ctc = LaidOp(
     f"_ctc_loss({_LENGTHS}, int blank=0, bool zero_infinity=False) -> (Tensor result0, Tensor result1)",
     _ctc,
     {
-        "log_probs": Formula(
-            lambda g, *values: ctc_loss_backward.apply(g, *values),
-            "g log_probs targets input_lengths target_lengths result0 result1 blank zero_infinity",
-        ),
-        "targets": None,
+        "log_probs": By(ctc_loss_backward, {"neg_log_likelihood": "result0", "log_alpha": "result1"}), "targets": None,
     },
     check=_check, node="CtcLossBackward0", differentiable=1,
 )  # fmt: skip

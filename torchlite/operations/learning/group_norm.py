@@ -153,16 +153,16 @@ def _group_gradients(
         made = native_group_norm_backward.apply(grads[0], input, result1, result2, weight, N, C, HxW, group, needs)
     if grads[1] is None and grads[2] is None:
         return made
-    of_statistics = _through_statistics(input, *grads[1:], result1, result2, N, group) if needs[0] else None  # type: ignore[call-arg]
+    of_statistics = _through_statistics(input, *grads[1:], result1, result2, C * HxW // group) if needs[0] else None  # type: ignore[call-arg]
     return of_statistics if made[0] is None else made[0] + of_statistics, *made[1:]
 
 
 def _through_statistics(
-    input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, N: int, group: int
+    input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, n: int
 ) -> Tensor:
-    """The gradient through mean and deviation, each of which PyTorch passes over where the other has none."""
-    rows = input.reshape((N, group, -1))
-    n = rows.shape[-1] or 1
+    """The gradient through mean and deviation of n elements; PyTorch passes over each where the other has none."""
+    rows = input.reshape((*mean.shape, n))
+    n = n or 1
     made = rows.new_zeros(()) if of_mean is None else (of_mean / n).unsqueeze(-1)
     if of_rstd is not None:
         made = made - (rows - mean.unsqueeze(-1)) * (of_rstd * rstd**3 / n).unsqueeze(-1)

@@ -14,7 +14,7 @@ from ...core.declare import Op, describe, publish, published, sum_to
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ...kernels.summing import add_reduce, widened
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 from ..reductions.summing import COLUMNS, sum_along, sum_of_products
 
 # ---- on arrays
@@ -306,7 +306,7 @@ native_layer_norm = Op(
         grads[0], input, normalized_shape, result1, result2, weight, bias, needs
     ),
     check_form=_check_layer_norm, batch=widely(_layer_norm_in_steps), differentiable=1,
-    on_arrays=by_kernel(native_layer_norm_backward, several=True, renamed={
+    on_arrays=by_kernel_of(native_layer_norm_backward, several=True, renamed={
         "mean": "result1", "rstd": "result2", "output_mask": "needs",
     }),
 )  # fmt: skip

@@ -7,7 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Elementwise, Op, contiguous, describe, publish, publish_loss, publish_python, published
+from ...core.declare import (
+    By,
+    Elementwise,
+    as_operand,
+    contiguous,
+    describe,
+    publish,
+    publish_loss,
+    publish_python,
+    published,
+)  # fmt: skip
 from ...core.machine import Tensor, fitting_array, result_type
 from ...core.values import (
     Array,
@@ -16,13 +26,12 @@ from ...core.values import (
     broadcast_shapes,
     cannot_cast,
     contiguous_format,
-    dense_strides,
     dt,
     not_implemented_for,
     within,
 )
 from ..formulas import Formula, tensors
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel, by_kernel_of
 from ..pointwise.arithmetic import add_number, neg
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
@@ -52,10 +61,8 @@ def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
 class _Formulas:
     """What a loss's kernels, and its gradients in steps, make of the formulas for one element."""
 
-    def __init__(
-        self, schema: str, value: Callable[..., Any], slope: Callable[..., Any], in_rows: bool, as_self: bool
-    ) -> None:
-        self.in_rows, self.as_self = in_rows, as_self
+    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any], in_rows: bool) -> None:
+        self.in_rows = in_rows
         self.name, _, self.rest = schema.partition("(")
         parts = self.rest.rstrip(")").split(",")
         self.names = [part.partition("=")[0].split()[-1] for part in parts]
@@ -84,10 +91,6 @@ class _Formulas:
         reduction, given = self.split(values)
         share = _share(reduction, *given)
         made = self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
-        if self.as_self and made.shape == given[0].shape and made.strides != given[0].strides:
-            laid = xp.empty_like(given[0], made.dtype)
-            laid[...] = made
-            return laid
         return made.copy("C") if self.in_rows and not made.flags.c_contiguous else made
 
     def in_steps(self, *values: Any) -> Tensor:
@@ -100,7 +103,7 @@ class _Formulas:
         half = factors[0].dtype if factors[0].dtype in dt.HALVES else None
         if half:
             factors, given = [[t.float() if isinstance(t, Tensor) else t for t in some] for some in (factors, given)]
-        made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
+        made = formula(tensors, *given) * factors[0] * _share(reduction, *given)
         made = made * factors[1] if len(factors) > 1 else made
         return made.to(half) if half else made
 
@@ -119,34 +122,33 @@ def pairwise(
     schema: str, value: Callable[..., Any], slope: Callable[..., Any], bend: Callable[..., Any],
     to_target: Callable[..., Any] | None = None, cross: Callable[..., Any] | None = None, *, label: str,
     back_label: str | None = None, back_node: str | None = None, odd: bool = False, in_rows: bool = False,
-    as_self: bool = False, **more: Any,
+    as_self: bool = False, stepwise: Callable[..., Any] | None = None, **more: Any,
 ) -> Elementwise:  # fmt: skip
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `slope` changes its
     sign where self and target change places, so that it gives that too. `in_rows` says that gradients lie row by row,
-    however the operands do; `as_self`, that they lie
-    as `self` does.
+    however the operands do; `as_self`, that they lie as `self` does. `stepwise` is `slope` on tensors, where PyTorch
+    has no op for it: to differentiate again takes what its steps keep.
     """
-    of = _Formulas(schema, value, slope, in_rows, as_self)
-    listed = f"g {' '.join(of.names)}"
+    of = _Formulas(schema, value, slope, in_rows)
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
-    rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
-    if to_target is not None and cross is not None:
+    if cross is not None:
         bends["target"] = of.times_both(cross)
-        turned = Formula(lambda g, self, target, *rest: back.apply(g, target, self, *rest), listed)
-        rules["target"] = turned if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     rest = of.rest if "weight=None" in of.rest else re.sub("=[^,)]+", "", of.rest)  # of which PyTorch has no defaults
     back = Elementwise(
         f"{of.name}_backward(Tensor grad_output, {rest}", of.back_kernel, bends | of.unweighted, node=back_node,
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
-        arranged=contiguous if in_rows else None, by_pair=of.back_parts, **shared,
+        arranged=contiguous if in_rows else as_operand(1) if as_self else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
+    rules: dict[str, Any] = {"self": of.times_g(stepwise) if stepwise else back, "target": None}
+    if to_target is not None:
+        rules["target"] = By(back, {"self": "target", "target": "self"}) if odd else of.times_g(to_target)
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
-        on_arrays=by_kernel(back), by_pair=of.parts, **shared | more,
+        on_arrays=by_kernel_of(back) if stepwise else by_kernel, by_pair=of.parts, **shared | more,
     )  # fmt: skip
 
 
@@ -319,17 +321,14 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
+def _logits_slope_in_steps(xp: Namespace, x: Tensor, t: Any, w: Any, pos: Any) -> Any:
+    s = x.sigmoid()
+    return _weighted(s - t if pos is None else _of_positives(t, pos) * s - pos * t, w)
+
+
 def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     s = _sigmoid(xp, x)
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
-
-
-def _as_target(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
-    """`arranged` for what is computed in place of what a target is short of one."""
-    target = values[1]
-    if outputs.shape != target.array.shape:
-        return outputs
-    return target.backend.real.ordered(outputs, dense_strides(target.array.shape, target.stride()))
 
 
 def _as_dtype_of_target(op: Any, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
@@ -364,7 +363,8 @@ bce_with_logits = pairwise(
     _logits_bend,
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
-    label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=_as_target, as_self=True,
+    label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=as_operand(1), as_self=True,
+    stepwise=_logits_slope_in_steps,
     non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)

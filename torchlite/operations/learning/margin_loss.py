@@ -112,14 +112,8 @@ multi_margin_loss_backward = Op(
 multi_margin_loss_ = Op(
     f"multi_margin_loss({_MULTI_MARGIN})",
     _multi_margin,
-    {
-        "self": lambda g, self, target, p, margin, weight, reduction: (
-            multi_margin_loss_backward.apply(g, self, target, p, margin, weight, reduction)
-        ),
-        "target": None, "weight": None,
-    },
-    check=_check_multi_margin, non_differentiable=("weight",), batch=_multi_margin_in_steps,
-    on_arrays=by_kernel(multi_margin_loss_backward),
+    {"self": multi_margin_loss_backward, "target": None, "weight": None},
+    check=_check_multi_margin, non_differentiable=("weight",), batch=_multi_margin_in_steps, on_arrays=by_kernel,
 )  # fmt: skip
 multi_margin_loss = publish(multi_margin_loss_, function=False, method=False)
 
@@ -217,15 +211,9 @@ multilabel_margin_loss_backward = Op(
 multilabel_margin_loss_forward = Op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
     _multilabel,
-    {
-        "self": lambda g, self, target, reduction, is_target: (
-            multilabel_margin_loss_backward.apply(g, self, target, reduction, is_target)
-        ),
-        "target": None,
-    },
+    {"self": multilabel_margin_loss_backward, "target": None},
     check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps, named=False,
-    differentiable=1,
-    on_arrays=by_kernel(multilabel_margin_loss_backward),
+    differentiable=1, on_arrays=by_kernel,
 )  # fmt: skip
 
 

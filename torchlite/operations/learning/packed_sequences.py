@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import published
+from ...core.declare import publish_python, published
 from ...core.machine import Tensor
 from ...core.values import dt
+from ..making.factories import full
 from ..making.host_data import tensor
 from ..vocabulary import requirement
 
@@ -69,7 +70,7 @@ def pad_packed(
     return padded.transpose(0, 1) if batch_first else padded, _counts(sizes)
 
 
-def pad_sequence(sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
+def _pad_sequence(sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
     """Sequences side by side, with a value where the others are longer."""
     _require(len(sequences) > 0, "received an empty list of sequences")
     _require(
@@ -79,9 +80,16 @@ def pad_sequence(sequences: Sequence[Tensor], batch_first: bool, padding_value: 
     _require(first.dim() > 0, "ArrayRef: invalid slice, N = 1; size = 0")
     length, features = max([s.size(0) for s in sequences]), first.shape[1:]
     form = (len(sequences), length) if batch_first else (length, len(sequences))
-    padded = first.new_full((*form, *features), padding_value)
+    padded = full((*form, *features), padding_value, dtype=first.dtype, layout=first.layout, device=first.device)
     for i, sequence in enumerate(sequences):
-        own = padded.select(0 if batch_first else 1, i)
         n = sequence.size(0)
-        own.narrow(0, length - n if padding_side == "left" else 0, n).copy_(sequence)
+        start = length - n if padding_side == "left" else 0
+        rows = padded.select(0, i).narrow(0, start, n) if batch_first else padded.narrow(0, start, n).select(1, i)
+        rows.copy_(sequence)
     return padded
+
+
+pad_sequence = publish_python(
+    "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right')",
+    _pad_sequence, function=False, method=False,
+)  # fmt: skip

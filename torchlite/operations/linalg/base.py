@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ...backends.base import Backend
-from ...core.declare import Signature, publish, publish_python, published
+from ...core.declare import publish, publish_python, published, seen_whole
 from ...core.machine import Tensor, into, moves, requires_grad
-from ...core.state import is_watched, local, look_past_forms
+from ...core.state import look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.exact import Exact
 from ..products.matmul import into_exactly
@@ -204,8 +204,10 @@ _ENDS = {
 }
 
 
-def check_info(info: Any, name: str) -> None:
-    """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
+def check_info(info: Any, name: str | None) -> None:
+    """Raise, in the words of a function, if one asks for it, for the first matrix whose `info` is not 0."""
+    if name is None:
+        return
     numbers = info.reshape(-1).tolist()
     element = next((i for i, n in enumerate(numbers) if n), None)
     if element is not None:
@@ -218,16 +220,11 @@ _CHECK = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix)"
 
 
 @published(_CHECK, method=False, by_form=False)
+@seen_whole(_CHECK)
 def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
-    told = local.state.mode.seer
-    if told is not None and is_watched():
-        told.together("_linalg_check_errors", "default", _CHECKING, (info, api_name, is_matrix))
-    elif not info.is_meta:
+    if not info.is_meta:
         check_info(info.array, api_name)
-
-
-_CHECKING = Signature(_CHECK)
 
 
 def checked_apart(compute: Callable[..., Any], first: bool = False) -> Callable[..., Callable[[], Any] | None]:

@@ -57,8 +57,7 @@ def _cholesky(xp: Namespace, a: Array, upper: bool, caller: str | None) -> Any:
         parts, faults = zip(*[_as_far(xp, m) for m in one_by_one(lower)])
         made = xp.stack(parts).reshape(a.shape)
         info = xp.asarray(faults, dtype="int32").reshape(info.shape)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     return columns(xp, adjoint(made) if upper else made), info
 
 

@@ -73,10 +73,8 @@ det = Exact(
     "linalg_det(Tensor A)",
     lambda xp, a: xp.linalg.det(a),
     {"A": _det_vjp},
-    check=square("linalg.det", "lu_cpu"),
-    batch=LEADING,
-    made_of=lambda A: lambda: _factored_det.apply(A)[0],
-)
+    check=square("linalg.det", "lu_cpu"), batch=LEADING, made_of=lambda A: lambda: _factored_det.apply(A)[0],
+)  # fmt: skip
 _factored_det: Exact = Exact(
     "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
     lambda xp, a: (xp.linalg.det(a), *_factors(xp, a)),

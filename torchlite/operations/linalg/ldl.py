@@ -92,8 +92,7 @@ def _factor(xp: Namespace, a: Array, hermitian: bool, caller: str | None) -> tup
     packed = xp.stack([m for m, _, _ in made]) if made else a
     pivots = xp.asarray([p for _, p, _ in made], dtype="int32").reshape((*batch, n))
     info = xp.asarray([i for _, _, i in made], dtype="int32").reshape(batch)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     return columns(xp, packed.reshape(a.shape)), pivots, info
 
 

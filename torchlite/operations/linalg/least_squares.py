@@ -76,8 +76,7 @@ def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Any
 def pinv_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """From d(A⁺) = -A⁺ dA A⁺ + A⁺A⁺ᴴ dAᴴ (1 - AA⁺) + (1 - A⁺A) dAᴴ A⁺ᴴA⁺."""
     adjoint, turned = H(result), H(g)
-    product = adjoint.matmul(g)
-    made = -product.matmul(adjoint)
+    made = -H(result.matmul(turned).matmul(result))
     first = turned.matmul(result).matmul(adjoint)
     second = adjoint.matmul(result.matmul(turned))
     made = made + first - self.matmul(result).matmul(first)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.declare import conj, describe, publish, publish_python, published
-from ...core.machine import LEADING, Tensor, functions
+from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, return_type, warn_once
+from ..formulas import tensors
 from ..products.exact import Exact
 from ..products.matmul import H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
@@ -49,7 +50,7 @@ def _qr_vjp(grads: Sequence[Tensor | None], A_shape: Sequence[int], mode: str, Q
     # A = [X Y] and R = [U V]: X = QU is a factorisation of a square matrix, and Y = QV.
     g_v = g_r[..., m:]
     g_x = _qr_vjp_tall(g_q + Q.matmul(R[..., m:].matmul(H(g_v))), g_r[..., :m], Q, R[..., :m])
-    return functions["cat"]((g_x, Q.matmul(g_v)), -1)
+    return tensors.cat((g_x, Q.matmul(g_v)), -1)
 
 
 def _qr_vjp_tall(g_q: Tensor | None, g_r: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
@@ -124,16 +125,20 @@ def _product(xp: Namespace, a: Array, tau: Any, other: Any, left: bool, adjointl
     return columns(xp, result)
 
 
+def _by_columns(t: Tensor) -> Tensor:
+    return t.mT.contiguous().mT
+
+
 def _product_vjp(
     g: Tensor, self: Tensor, tau: Tensor, other: Tensor, left: bool, adjointly: bool
 ) -> tuple[Tensor | None, Tensor | None, Tensor]:
     """From d(Hx) = -(dt v vᴴ + t dv vᴴ + t v dvᴴ) x + H dx for every reflection, the last one first."""
     if not left:
         g_self, g_tau, g_other = _product_vjp(H(g), self, tau, H(other), True, not adjointly)
-        return g_self, g_tau, H(g_other)
+        return g_self, g_tau, _by_columns(H(g_other))
     if not self.array.size or not tau.array.size:
         return None, None, g
-    one = functions["eye"](*self.shape[-2:], dtype=self.dtype, device=self.device)
+    one = tensors.eye(*self.shape[-2:], dtype=self.dtype, device=self.device)
     *steps, _ = _steps(self.tril(-1) + one, tau, other, adjointly)
     of_v, of_t = [self[..., i : i + 1] * 0 for i in range(self.shape[-1])], [*tau.unbind(-1)]
     for i, v, t, x in reversed(steps):
@@ -141,9 +146,11 @@ def _product_vjp(
         of_v[i] = -(conj(t) * g.matmul(within) + t * x.matmul(along))
         of_t[i] = -H(along).matmul(within)[..., 0, 0]
         g = g - conj(t) * v.matmul(H(along))
-    g_self = functions["cat"](of_v, -1).tril(-1)
-    g_tau = functions["stack"](of_t, -1)
-    return g_self, conj(g_tau) if adjointly else g_tau, g
+    g_self = tensors.cat(of_v, -1).tril(-1)
+    g_tau = tensors.stack(of_t, -1)
+    g_tau = conj(g_tau) if adjointly else g_tau
+    # Each lies as PyTorch's: the first two as what they are of, the last as LAPACK leaves it.
+    return tensors.zeros_like(self) + g_self, tensors.zeros_like(tau) + g_tau, _by_columns(g)
 
 
 _householder, _ormqr = [
@@ -170,7 +177,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if tau.dtype is not input.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}")
     check_kernel("orgqr_cpu", input)
-    one = functions["eye"](*input.shape[-2:], dtype=input.dtype, device=input.device)
+    one = tensors.eye(*input.shape[-2:], dtype=input.dtype, device=input.device)
     return _householder.apply(input, tau, one.expand(input.shape), True, False)
 
 

@@ -38,8 +38,7 @@ def _inv(xp: Namespace, a: Array, caller: str | None) -> tuple[Any, Any]:
         return columns(xp, xp.linalg.inv(a)), xp.zeros(a.shape[:-2], "int32")
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     one = xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     return lu_solved(xp, lu, pivots, one), info
 
@@ -82,15 +81,23 @@ def _solve(xp: Namespace, a: Array, b: Array, left: bool, vectors: bool, caller:
         return columns(xp, xp.linalg.solve(a, b)), xp.zeros(a.shape[:-2], "int32")
     except xp.linalg.LinAlgError:
         lu, pivots, info = eliminate(xp, a)
-    if caller is not None:
-        check_info(info, caller)
+    check_info(info, caller)
     return lu_solved(xp, lu, pivots, b), info
 
 
+def _adjointly(g: Tensor, A: Tensor, left: bool, vectors: bool) -> Tensor:
+    """The solution of the adjoint equations, for vectors as matrices of one column."""
+    return solving.apply(H(A), g.unsqueeze(-1) if vectors else g, left, False, None)[0]
+
+
+def _gradient_of_right(g: Tensor, A: Tensor, left: bool, vectors: bool) -> Tensor:
+    solved = _adjointly(g, A, left, vectors)
+    return solved.squeeze(-1) if vectors else solved
+
+
 def _gradient_of_matrix(g: Tensor, A: Tensor, result: Tensor, left: bool, vectors: bool) -> Tensor:
-    solved = solving.apply(H(A), g, left, vectors, None)[0]
-    if vectors:
-        solved, result = solved.unsqueeze(-1), result.unsqueeze(-1)
+    solved = _adjointly(g, A, left, vectors)
+    result = result.unsqueeze(-1) if vectors else result
     return -(solved.matmul(H(result)) if left else H(result).matmul(solved))
 
 
@@ -98,11 +105,7 @@ solving: ByColumns = ByColumns(
     "_linalg_solve_ex(Tensor A, Tensor B, bool left=True, bool vectors=False, str? caller=None) "
     "-> (Tensor result, Tensor info)",
     _solve,
-    {
-        "A": _gradient_of_matrix,
-        "B": lambda g, A, left, vectors: solving.apply(H(A), g, left, vectors, None)[0],
-    },
-    node="LinalgSolveExBackward0", batch=LEADING,
+    {"A": _gradient_of_matrix, "B": _gradient_of_right}, node="LinalgSolveExBackward0", batch=LEADING,
 )  # fmt: skip
 _SOLVED = return_type("linalg_solve_ex", ("result", "info"))
 

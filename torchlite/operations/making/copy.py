@@ -94,11 +94,8 @@ clone = LaidOp(
     "clone(Tensor self, *, MemoryFormat? memory_format=None)",
     _clone,
     {"self": lambda g: g},
-    linear=True,
-    batch=LEADING,
-    run_generally=_of_inference,
-    by_form=True,
-)
+    linear=True, batch=LEADING, run_generally=_of_inference, by_form=True,
+)  # fmt: skip
 publish(clone)
 
 
@@ -130,12 +127,8 @@ cast = LaidOp(
     "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format=None)",
     _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
-    linear=True,
-    batch=LEADING,
-    prepare=_to_dtype,
-    record=_record_inexact,
-    by_form=True,
-)
+    linear=True, batch=LEADING, prepare=_to_dtype, record=_record_inexact, by_form=True,
+)  # fmt: skip
 
 
 _TO_COPY = Signature(
@@ -174,11 +167,8 @@ move = Op(
     "_to_device(Tensor self, Device device)",
     None,
     {"self": lambda g, self_device: g.to(self_device)},
-    node="ToCopyBackward0",
-    linear=True,
-    batch=LEADING,
-    apply=_move,
-)
+    node="ToCopyBackward0", linear=True, batch=LEADING, apply=_move,
+)  # fmt: skip
 
 
 def _is_elsewhere(t: Tensor, where: device) -> bool:
@@ -384,15 +374,10 @@ copy_ = Op(
             fit_gradient(g.to(other_device), other_shape, other_dtype)
         ),
     },
-    node="torch::autograd::CopyBackwards",
-    moves=True,
-    lifts=True,
-    apply_in_place=_copy_number,
-    check_memory=_check_copied,
-    overwrite=_overwrite_converted,
-    overwrite_inside=lambda op, self_, before, values: write(self_, values[1]),
-    shows="",
-)
+    node="torch::autograd::CopyBackwards", moves=True, lifts=True, apply_in_place=_copy_number,
+    check_memory=_check_copied, overwrite=_overwrite_converted,
+    overwrite_inside=lambda op, self_, before, values: write(self_, values[1]), shows="",
+)  # fmt: skip
 publish(copy_, function=False, method=False, inplace=True)
 put("copy_", tensors=True)
 
@@ -446,11 +431,9 @@ fill_tensor = Op(
     "fill.Tensor(Tensor self, Tensor value)",
     _filled,
     {"self": zero_gradient, "value": lambda g: g.sum()},
-    node="FillBackward3",
-    check_in_place=_check_filling,
-    batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
-    **_FILLING,
-)
+    node="FillBackward3", check_in_place=_check_filling,
+    batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None), **_FILLING,
+)  # fmt: skip
 publish(fill_tensor, fill_number, names="fill", function=False, method=False, inplace=True)
 put("fill_", numbers=True)
 

@@ -29,6 +29,7 @@ from ...core.machine import (
 from ...core.native import in_c
 from ...core.state import local, look_past_forms
 from ...core.values import CPU, Backend, contiguous_strides, dt
+from ...core.values.errors import missing_kernel_of
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
 from .factories import like, uninitialized
@@ -45,6 +46,19 @@ def stream_of(generator: Generator | None, backend: Backend) -> MT19937Stream:
             f"Expected a '{backend.device.type}' device type for generator but found '{generator.device.type}'"
         )
     return generator.stream
+
+
+def draws_itself(t: Tensor) -> bool:
+    """Whether a tensor lies, inside of nothing, on a device that makes the numbers where they are wanted."""
+    return t.is_cuda and not local.state.levels and not stream_of(None, t.backend.home).on_host
+
+
+def stream_of_device(op: str, generator: Generator | None, backend: Backend) -> Any:
+    """The stream of a device that draws itself, for the kernel of an op that there is for no other."""
+    stream: Any = stream_of(generator, backend)
+    if stream.on_host:
+        raise missing_kernel_of(op, backend)
+    return stream
 
 
 # ---- in place

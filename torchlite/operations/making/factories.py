@@ -32,7 +32,7 @@ from .copy import check_format
 from .factory import factory
 
 
-def _checked(size: Any, name: str) -> Any:
+def checked(size: Any, name: str) -> Any:
     for n in size:
         if n < 0:
             if name == "empty":
@@ -51,13 +51,13 @@ def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Backend) ->
 @factory("zeros(int[] size)")
 def zeros(size: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of zeros."""
-    return _filled(_checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
+    return _filled(checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
 
 
 @factory("ones(int[] size)")
 def ones(size: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of ones."""
-    return _filled(_checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
+    return _filled(checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
 
 
 @factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
@@ -85,7 +85,7 @@ def _with_value(fresh: Tensor, value: Any) -> Tensor:
 def full(size: Any, value: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of one value."""
     d = d or dt.of_number(value)
-    return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
+    return _with_value(wrap(backend.empty(checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("scalar_tensor(Scalar s)")
@@ -97,7 +97,7 @@ def scalar_tensor(value: Any, d: Any, backend: Backend) -> Tensor:
 
 def uninitialized(size: Sequence[int], d: dt.dtype, backend: Backend, format_: memory_format | None = None) -> Tensor:
     """A tensor of whatever is in memory."""
-    _checked(size, "empty")
+    checked(size, "empty")
     if format_ in (channels_last, channels_last_3d):
         check_format(len(size), format_)
         return empty_in(size, channels_last_strides(tuple(size)), d, backend)
@@ -124,7 +124,7 @@ def _check_strides(size: Any, strides: Any) -> None:
 def empty_strided(size: Any, strides: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory with the strides given."""
     _check_strides(size, strides)
-    return settled(empty_in(_checked(size, "empty"), strides, d or dt.get_default_dtype(), backend))
+    return settled(empty_in(checked(size, "empty"), strides, d or dt.get_default_dtype(), backend))
 
 
 @factory("empty_permuted(int[] size, int[] physical_layout)")
@@ -207,13 +207,13 @@ def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Backend) 
 @factory("new_zeros(Tensor self, int[] size)", function=False, method=True)
 def new_zeros(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
-    return _filled(_checked(size, "empty"), 0, d, backend)
+    return _filled(checked(size, "empty"), 0, d, backend)
 
 
 @factory("new_ones(Tensor self, int[] size)", function=False, method=True)
 def new_ones(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
     """Ones of this tensor's dtype on its device."""
-    return _filled(_checked(size, "empty"), 1, d, backend)
+    return _filled(checked(size, "empty"), 1, d, backend)
 
 
 @factory("new_empty(Tensor self, int[] size)", function=False, method=True)
@@ -225,7 +225,7 @@ def new_empty(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
 @factory("new_full(Tensor self, int[] size, Scalar fill_value)", function=False, method=True)
 def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Backend) -> Tensor:
     """One value in this tensor's dtype on its device."""
-    return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
+    return _with_value(wrap(backend.empty(checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("new_empty_strided(Tensor self, int[] size, int[] stride)", function=False, method=True)

@@ -266,11 +266,8 @@ index = Op(
     "index.Tensor(Tensor self, Tensor?[] indices)",
     _index,
     {"self": _index_backward, "indices": None},
-    check_form=_check,
-    linear=True,
-    batch=_index_by_gather,
-    arranged=_arranged_pick,
-)
+    check_form=_check, linear=True, batch=_index_by_gather, arranged=_arranged_pick,
+)  # fmt: skip
 
 
 # ---- writing
@@ -375,10 +372,8 @@ index_put = Writing(
     warns=lambda self, indices, values, accumulate: {
         "index_put": "indices] = tensor", **(_MASKED if _fills(self, indices, values, accumulate) else {}),
     },
-    linear=True,
-    batch=_put_by_scatter,
-    shows="accumulate",
-)
+    linear=True, batch=_put_by_scatter, shows="accumulate",
+)  # fmt: skip
 publish(index_put, inplace=True)
 
 # As overloads, they take gaps.

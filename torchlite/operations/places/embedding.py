@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, describe, publish, publish_python, published
+from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
 from ...core.machine import Tensor
 from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, type_text
@@ -244,23 +244,48 @@ bag_rows_backward = Op(
 )
 
 
+_BAG_BACKWARD = (
+    "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+    "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, int padding_idx=-1)"
+)
+
+
+@published(_BAG_BACKWARD, function=False, method=False)
+@seen_whole(_BAG_BACKWARD, recorded=True)
+def _embedding_bag_backward(
+    g: Tensor, indices: Tensor, offsets: Tensor, bags: Tensor, sizes: Tensor, largest: Tensor, rows: int,
+    scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Tensor | None, padding_idx: int,
+) -> Tensor:  # fmt: skip
+    """The gradient of the rows that bags were made of."""
+    if mode == _MAX:
+        spread = g * (sizes > 0).unsqueeze(-1)
+        return g.new_zeros((rows, *g.shape[1:])).scatter_add(0, largest, spread)
+    if mode == _MEAN:
+        g = g / sizes.clamp_min(1).to(g.dtype).unsqueeze(-1)
+    if per_sample_weights is None and not sparse and not scale_grad_by_freq:
+        return bag_rows_backward.apply(g, indices, bags, rows, padding_idx)
+    each = g.index_select(0, bags)
+    each = each if per_sample_weights is None else each * per_sample_weights.unsqueeze(-1)
+    backward = _sparse_gradient if sparse else embedding_dense_backward.apply
+    return backward(each, indices, rows, padding_idx, scale_grad_by_freq)
+
+
 def _bag_of_weight(
     g: Tensor, weight_shape: Sequence[int], indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
     result3: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Tensor | None,
     padding_idx: int,
 ) -> Tensor:  # fmt: skip
-    rows = weight_shape[0]
-    if mode == _MAX:
-        spread = g * (result2 > 0).unsqueeze(-1)
-        return g.new_zeros(weight_shape).scatter_add(0, result3, spread)
-    if mode == _MEAN:
-        g = g / result2.clamp_min(1).to(g.dtype).unsqueeze(-1)
-    if per_sample_weights is None and not sparse and not scale_grad_by_freq:
-        return bag_rows_backward.apply(g, indices, result1, rows, padding_idx)
-    each = g.index_select(0, result1)
-    each = each if per_sample_weights is None else each * per_sample_weights.unsqueeze(-1)
-    backward = _sparse_gradient if sparse else embedding_dense_backward.apply
-    return backward(each, indices, rows, padding_idx, scale_grad_by_freq)
+    return _embedding_bag_backward(
+        g, indices, offsets, result1, result2, result3, weight_shape[0], scale_grad_by_freq, mode, sparse,
+        per_sample_weights, padding_idx,
+    )  # fmt: skip
+
+
+def _seen_bag(*values: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    *given, include_last_offset, padding_idx = values
+    more = () if padding_idx == -1 else (padding_idx,)
+    return "_embedding_bag", (*given, *((include_last_offset, *more) if include_last_offset or more else ())), {}
 
 
 def _bag_of_sample_weights(
@@ -277,6 +302,7 @@ _embedding_bag_op = Op(
     _embedding_bag,
     {"weight": _bag_of_weight, "indices": None, "offsets": None, "per_sample_weights": _bag_of_sample_weights},
     check=_check_bag, differentiable=1, shows="mode padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
+    seen_as=_seen_bag,
 )  # fmt: skip
 publish(_embedding_bag_op, method=False)
 
@@ -319,9 +345,9 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         return self.new_empty((*self.shape, num_classes))
     backend = self.backend.real
     if backend.values and not backend.level:
-        if int(self.min().item()) < 0:
+        least, largest = [int(t.item()) for t in self.aminmax()]
+        if least < 0:
             raise RuntimeError("Class values must be non-negative.")
-        largest = int(self.max().item())
         if num_classes == -1:
             num_classes = largest + 1
         elif num_classes <= largest:
@@ -333,7 +359,8 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
             )
         raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
     if backend.values and not backend.level:
-        return self.new_empty((*self.shape, num_classes)).zero_().scatter_(-1, self.unsqueeze(-1), 1)
+        rows = tensors.zeros((*self.shape, num_classes), dtype=self.dtype, layout=self.layout, device=self.device)
+        return rows.scatter_(-1, self.unsqueeze(-1), 1)
     return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
 
 

@@ -64,12 +64,8 @@ gather = Picking(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     _gather,
     {"self": lambda g, self, dim, index: onto(g.new_zeros(self.shape), "scatter_add", dim, index, g), "index": None},
-    check_form=_check_gather,
-    linear=True,
-    batch=LEADING,
-    shows="dim sparse_grad",
-    over="index",
-)
+    check_form=_check_gather, linear=True, batch=LEADING, shows="dim sparse_grad", over="index",
+)  # fmt: skip
 publish(gather)
 
 
@@ -182,34 +178,26 @@ scatter_src = Writing(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
     in_c("scatter.write", _scatter),
     {"self": _emptied, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
-    check=_check_scatter,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_scatter, linear=True, batch=LEADING,
+)  # fmt: skip
 scatter_value = Writing(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
     _scatter,
     {"self": _emptied, "index": None},
-    check=_check_scatter,
-    node="ScatterBackward1",
-    batch=LEADING,
-)
+    check=_check_scatter, node="ScatterBackward1", batch=LEADING,
+)  # fmt: skip
 scatter_src_reduce = Writing(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
     _scatter_deprecated,
     {"self": _unknown, "index": None, "src": _unknown},
-    check=_check_scatter_reduce,
-    node=NOT_IMPLEMENTED,
-    batch=LEADING,
-)
+    check=_check_scatter_reduce, node=NOT_IMPLEMENTED, batch=LEADING,
+)  # fmt: skip
 scatter_value_reduce = Writing(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
     _scatter_deprecated,
     {"self": _unknown, "index": None},
-    check=_check_scatter_reduce,
-    node=NOT_IMPLEMENTED,
-    batch=LEADING,
-)
+    check=_check_scatter_reduce, node=NOT_IMPLEMENTED, batch=LEADING,
+)  # fmt: skip
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, inplace=True)
 
 
@@ -224,10 +212,8 @@ scatter_add = Writing(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
     in_c("scatter_add.write", _scatter_add),
     {"self": lambda g: g, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
-    check=_check_scatter,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_scatter, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(scatter_add, inplace=True)
 
 
@@ -258,11 +244,8 @@ scatter_reduce = Writing(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
     _scatter_reduce,
     reduce_backward,
-    constant=("index",),
-    check=_check_reduce,
-    batch=LEADING,
-    complex_gradients=False,
-)
+    constant=("index",), check=_check_reduce, batch=LEADING, complex_gradients=False,
+)  # fmt: skip
 publish(scatter_reduce, inplace=True)
 
 
@@ -297,10 +280,8 @@ take = Picking(
     "take(Tensor self, Tensor index)",
     lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
     {"self": lambda g, self, index: onto(tensors.zeros_like(self), "put", index, g, True), "index": None},
-    check=_check_take,
-    linear=True,
-    batch=_take_by_gather,
-)
+    check=_check_take, linear=True, batch=_take_by_gather,
+)  # fmt: skip
 publish(take)
 
 
@@ -348,12 +329,8 @@ put = Writing(
         "index": None,
         "source": lambda g, index, source: g.take(index).reshape(source.array.shape),
     },
-    order="K",
-    shows="accumulate",
-    check=_check_put,
-    linear=True,
-    batch=_put_by_scatter,
-)
+    order="K", shows="accumulate", check=_check_put, linear=True, batch=_put_by_scatter,
+)  # fmt: skip
 publish(put, inplace=True)
 
 

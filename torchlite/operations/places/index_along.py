@@ -63,10 +63,8 @@ index_select = Picking(
         ),
         "index": None,
     },
-    check_form=_check_select,
-    linear=True,
-    batch=_select_by_gather,
-)
+    check_form=_check_select, linear=True, batch=_select_by_gather,
+)  # fmt: skip
 publish(index_select)
 
 
@@ -152,13 +150,9 @@ index_add = Writing(
         "index": None,
         "source": lambda g, dim, index, source, alpha: scaled(_of_source(g, dim, index, source), alpha),
     },
-    check=_check_same_slices("index_add_"),
-    prepare=_with_factor,
-    by_form=True,
-    linear=True,
-    batch=_add_by_scatter,
+    check=_check_same_slices("index_add_"), prepare=_with_factor, by_form=True, linear=True, batch=_add_by_scatter,
     shows="alpha dim source_dim",
-)
+)  # fmt: skip
 publish(index_add, inplace=True)
 
 
@@ -229,11 +223,8 @@ index_copy = Writing(
         "index": None,
         "source": _of_source,
     },
-    check=_check_copy,
-    linear=True,
-    batch=_copy_by_scatter,
-    shows="dim source_dim",
-)
+    check=_check_copy, linear=True, batch=_copy_by_scatter, shows="dim source_dim",
+)  # fmt: skip
 publish(index_copy, inplace=True)
 
 
@@ -286,21 +277,14 @@ index_fill = Writing(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
     _index_fill,
     {"self": _emptied, "index": None},
-    order="K",
-    check=_check_fill,
-    **_IN_PLACE,
-    batch=_fill_by_scatter,
-)
+    order="K", check=_check_fill, **_IN_PLACE, batch=_fill_by_scatter,
+)  # fmt: skip
 index_fill_tensor = Writing(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)",
     _index_fill,
     {"self": _emptied, "index": None, "value": _filled_sum},
-    order="K",
-    check=_check_fill_tensor,
-    **_IN_PLACE,
-    node="IndexFillBackward1",
-    batch=_fill_by_scatter,
-)
+    order="K", check=_check_fill_tensor, **_IN_PLACE, node="IndexFillBackward1", batch=_fill_by_scatter,
+)  # fmt: skip
 publish(index_fill_tensor, index_fill, inplace=True)
 
 
@@ -350,13 +334,11 @@ index_reduce = Writing(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
     _index_reduce,
     _index_reduce_backward,
-    constant=("index",),
-    complex_gradients=False,
-    check=_check_reduce,
+    constant=("index",), complex_gradients=False, check=_check_reduce,
     batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self
     ),
-)
+)  # fmt: skip
 publish(index_reduce, inplace=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Signature, describe, function, method, publish, published, sum_to
+from ...core.declare import Signature, describe, function, method, publish, published, seen_whole, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, functions, needs_dispatch, refuse_batch
 from ...core.native import in_c
 from ...core.state import is_watched
@@ -62,12 +62,8 @@ masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     in_c("masked_fill.write", _fill),
     {"self": _outside, "mask": None},
-    kernel=_filled,
-    check_form=_check_fill,
-    **_IN_PLACE,
-    batch=BROADCAST,
-    shows="",
-)
+    kernel=_filled, check_form=_check_fill, **_IN_PLACE, batch=BROADCAST, shows="",
+)  # fmt: skip
 masked_fill_tensor = Writing(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     in_c("masked_fill.write", _fill),
@@ -76,13 +72,9 @@ masked_fill_tensor = Writing(
         "mask": None,
         "value": lambda g, mask: g.masked_fill(mask.logical_not(), 0).sum(),
     },
-    kernel=_filled,
-    check_form=_check_fill,
-    **_IN_PLACE,
-    node="MaskedFillBackward1",
-    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
-    shows="",
-)
+    kernel=_filled, check_form=_check_fill, **_IN_PLACE, node="MaskedFillBackward1",
+    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self), shows="",
+)  # fmt: skip
 publish(masked_fill_tensor, masked_fill_scalar, inplace=True)
 
 
@@ -164,11 +156,17 @@ def _scattered(xp: Namespace, self: Array, mask: Any, source: Array) -> Any:
     return result
 
 
-def _scatter_source(g: Tensor, mask: Tensor, source_shape: Any) -> Tensor:
-    used = g.masked_select(mask)
-    whole = g.new_zeros(math.prod(source_shape))
+_SCATTER_BACKWARD = "masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes)"
+
+
+@published(_SCATTER_BACKWARD, function=False, method=False)
+@seen_whole(_SCATTER_BACKWARD, recorded=True)
+def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Any) -> Tensor:
+    """What a gradient holds where the mask is True, in a tensor of these sizes that ends in zeros."""
+    used = grad_output.masked_select(mask)
+    whole = grad_output.new_zeros(math.prod(sizes))
     whole[: used.numel()] = used
-    return whole.reshape(source_shape)
+    return whole.reshape(sizes)
 
 
 def _gathered(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -182,14 +180,13 @@ def _gathered(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 masked_scatter = Writing(
     "masked_scatter(Tensor self, Tensor mask, Tensor source)",
     _scatter,
-    {"self": _outside, "mask": None, "source": _scatter_source},
-    kernel=_scattered,
-    check=_check_scatter,
-    check_in_place=_check_scatter_in_place,
-    linear=True,
-    batch=_gathered,
+    {
+        "self": _outside, "mask": None,
+        "source": lambda g, mask, source_shape: masked_scatter_backward(g, mask, source_shape),
+    },
+    kernel=_scattered, check=_check_scatter, check_in_place=_check_scatter_in_place, linear=True, batch=_gathered,
     shows="source_sym_sizes",
-)
+)  # fmt: skip
 publish(masked_scatter, inplace=True)
 
 

@@ -6,7 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, publish, published
+from ...core.declare import (
+    ITSELF,
+    Along,
+    By,
+    Elementwise,
+    Op,
+    Unary,
+    as_operand,
+    contiguous,
+    describe,
+    publish,
+    published,
+)
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
@@ -51,21 +63,18 @@ def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     return xp.minimum(number(high), xp.maximum(number(low), x))  # of zeros of two signs, the operand's
 
 
-hardtanh_backward: Elementwise = Elementwise(
+hardtanh_backward = Elementwise(
     "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
     lambda xp, g, x, low, high: xp.where((x <= low) | (x >= high), 0, g),
-    {
-        "grad_output": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val),
-        "self": zero_gradient,
-    },
+    {"grad_output": ITSELF, "self": zero_gradient},
     **_FLOATS,
 )
 hardtanh_ = Elementwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
-    {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
+    {"self": hardtanh_backward},
     dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits, prepare=_whole_limits, by_form=True,
-    on_arrays=by_kernel(hardtanh_backward),
+    on_arrays=by_kernel,
 )  # fmt: skip
 hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace(False)
 
@@ -77,45 +86,37 @@ hardsigmoid_backward = Elementwise(
     **_FLOATS,
 )
 hardsigmoid_ = Unary(
-    "hardsigmoid",
-    lambda xp, x: xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
-    lambda g, self: hardsigmoid_backward.apply(g, self),
-    **_FLOATS,
-    on_arrays=by_kernel(hardsigmoid_backward),
-)
+    "hardsigmoid", lambda xp, x: xp.minimum(xp.maximum(x + 3, 0), 6) / 6, hardsigmoid_backward,
+    **_FLOATS, on_arrays=by_kernel,
+)  # fmt: skip
 hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace(False)
 
-hardswish_backward: Elementwise = Elementwise(
+hardswish_backward = Elementwise(
     "hardswish_backward(Tensor grad_output, Tensor self)",
     lambda xp, g, x: xp.where(x <= -3, 0, xp.where(x < 3, g * (x / 3 + 0.5), g)),
     {
-        "grad_output": lambda g, self: hardswish_backward.apply(g, self),
+        "grad_output": ITSELF,
         "self": lambda g, grad_output, self: where((self > -3) & (self < 3), g * grad_output / 3, 0),
     },
     **_FLOATS,
 )
 hardswish_ = Unary(
-    "hardswish",
-    lambda xp, x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
-    lambda g, self: hardswish_backward.apply(g, self),
-    **_FLOATS,
-    on_arrays=by_kernel(hardswish_backward),
-)
+    "hardswish", lambda xp, x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6, hardswish_backward,
+    **_FLOATS, on_arrays=by_kernel,
+)  # fmt: skip
 hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace(False)
 
 
 def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
     """A function that is zero, and flat, between -lambd and lambd."""
-    back: Elementwise = Elementwise(
+    back = Elementwise(
         f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)",
         lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, g),
-        {gradient: lambda g, self, lambd: back.apply(g, self, lambd), "self": zero_gradient},
+        {gradient: ITSELF, "self": zero_gradient},
         **_FLOATS,
     )
-    return Elementwise(
-        f"{name}(Tensor self, Scalar lambd=0.5)", kernel, {"self": lambda g, self, lambd: back.apply(g, self, lambd)},
-        **_FLOATS, **more, on_arrays=by_kernel(back),
-    )  # fmt: skip
+    schema = f"{name}(Tensor self, Scalar lambd=0.5)"
+    return Elementwise(schema, kernel, {"self": back}, **_FLOATS, **more, on_arrays=by_kernel)
 
 
 def _check_lambd(self: Tensor, lambd: Any) -> None:
@@ -168,16 +169,11 @@ def _elu_bend(
     return where(self_or_result < 0, both * bend, 0)
 
 
-elu_backward: Elementwise = Elementwise(
+elu_backward = Elementwise(
     "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
     "Tensor self_or_result)",
     _elu_slope,
-    {
-        "grad_output": lambda g, alpha, scale, input_scale, is_result, self_or_result: (
-            elu_backward.apply(g, alpha, scale, input_scale, is_result, self_or_result)
-        ),
-        "self_or_result": _elu_bend,
-    },
+    {"grad_output": ITSELF, "self_or_result": _elu_bend},
     **_FLOATS,
 )
 _ELU = "Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1"
@@ -190,14 +186,7 @@ def _elu_in_place_vjp(g: Tensor, result: Tensor, alpha: float, scale: float, inp
 
 
 elu_ = Elementwise(
-    f"elu({_ELU})",
-    _elu,
-    {
-        "self": lambda g, self, alpha, scale, input_scale: (
-            elu_backward.apply(g, alpha, scale, input_scale, False, self)
-        ),
-    },
-    **_FLOATS,
+    f"elu({_ELU})", _elu, {"self": By(elu_backward, {"self_or_result": "self"}, is_result=False)}, **_FLOATS
 )
 elu_in_place_ = Elementwise(
     f"elu._({_ELU})", _elu, {"self": _elu_in_place_vjp}, node="EluBackward1", label="elu_cpu", **_FLOATS
@@ -300,21 +289,17 @@ def _gelu_bend(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -
     return g * grad_output * bend
 
 
-gelu_backward: Elementwise = Elementwise(
+gelu_backward = Elementwise(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none')",
     gelu_slope,
-    {
-        "grad_output": lambda g, self, approximate: gelu_backward.apply(g, self, approximate),
-        "self": _gelu_bend,
-    },
+    {"grad_output": ITSELF, "self": _gelu_bend},
     label="GeluBackwardKernelImpl", **_FLOATS,
 )  # fmt: skip
 gelu_ = Elementwise(
     "gelu(Tensor self, *, str approximate='none')",
     gelu_kernel,
-    {"self": lambda g, self, approximate: gelu_backward.apply(g, self, approximate)},
-    check_form=_check_approximate, label="GeluKernelImpl", **_FLOATS,
-    on_arrays=by_kernel(gelu_backward),
+    {"self": gelu_backward},
+    check_form=_check_approximate, label="GeluKernelImpl", **_FLOATS, on_arrays=by_kernel,
 )  # fmt: skip
 gelu = publish(gelu_, function=False, method=False)
 
@@ -329,16 +314,13 @@ def _silu_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * (s * (1 - s) * (2 + self * (1 - 2 * s)))
 
 
-silu_backward: Elementwise = Elementwise(
-    "silu_backward(Tensor grad_output, Tensor self)",
-    _silu_slope,
-    {"grad_output": lambda g, self: silu_backward.apply(g, self), "self": _silu_bend},
+silu_backward = Elementwise(
+    "silu_backward(Tensor grad_output, Tensor self)", _silu_slope, {"grad_output": ITSELF, "self": _silu_bend},
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
 silu_ = Unary(
-    "silu", lambda xp, x: x / (1 + xp.exp(-x)), lambda g, self: silu_backward.apply(g, self),
-    dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide", complex_gradients=False, direct=dt.FLOATS,
-    on_arrays=by_kernel(silu_backward),
+    "silu", lambda xp, x: x / (1 + xp.exp(-x)), silu_backward, dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
+    complex_gradients=False, direct=dt.FLOATS, on_arrays=by_kernel,
 )  # fmt: skip
 silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace(False)
 
@@ -354,16 +336,13 @@ def _mish_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * ((1 - t * t) * s * (2 + self * (1 - s - 2 * t * s)))
 
 
-mish_backward: Elementwise = Elementwise(
-    "mish_backward(Tensor grad_output, Tensor self)",
-    _mish_slope,
-    {"grad_output": lambda g, self: mish_backward.apply(g, self), "self": _mish_bend},
+mish_backward = Elementwise(
+    "mish_backward(Tensor grad_output, Tensor self)", _mish_slope, {"grad_output": ITSELF, "self": _mish_bend},
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
 mish_ = Unary(
-    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS,
-    on_arrays=by_kernel(mish_backward),
-)  # fmt: skip
+    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backward, **_FLOATS, on_arrays=by_kernel
+)
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace(False)
 
 
@@ -377,22 +356,16 @@ def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, th
     return g * grad_output * (s * (1 - s) * beta) * (self * beta < threshold)
 
 
-softplus_backward: Elementwise = Elementwise(
+softplus_backward = Elementwise(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
     lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * _sigmoid(xp, x * beta)),
-    {
-        "grad_output": lambda g, self, beta, threshold: softplus_backward.apply(g, self, beta, threshold),
-        "self": _softplus_bend,
-    },
+    {"grad_output": ITSELF, "self": _softplus_bend},
     **_FLOATS,
 )
 softplus_ = Elementwise(
-    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
-    _softplus,
-    {"self": lambda g, self, beta, threshold: softplus_backward.apply(g, self, beta, threshold)},
-    **_FLOATS,
-    on_arrays=by_kernel(softplus_backward),
-)
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", _softplus, {"self": softplus_backward},
+    **_FLOATS, on_arrays=by_kernel,
+)  # fmt: skip
 softplus = publish(softplus_, function=False, method=False)
 
 
@@ -405,22 +378,15 @@ def _in_rows(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy("C")
 
 
-log_sigmoid_backward: Elementwise = Elementwise(
-    "log_sigmoid_backward(Tensor grad_output, Tensor self)",
-    lambda xp, g, x: _in_rows(g * _sigmoid(xp, -x)),
-    {"grad_output": lambda g, self: log_sigmoid_backward.apply(g, self), "self": _log_sigmoid_bend},
-    **_FLOATS,
-    arranged=contiguous,
-)
+log_sigmoid_backward = Elementwise(
+    "log_sigmoid_backward(Tensor grad_output, Tensor self)", lambda xp, g, x: g * _sigmoid(xp, -x),
+    {"grad_output": ITSELF, "self": _log_sigmoid_bend}, **_FLOATS, arranged=as_operand(0),
+)  # fmt: skip
 log_sigmoid_ = Unary(
     "log_sigmoid",
     lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.absolute(x)))),
-    lambda g, self: log_sigmoid_backward.apply(g, self),
-    exact_out=True,
-    **_FLOATS,
-    arranged=contiguous,
-    on_arrays=by_kernel(log_sigmoid_backward),
-)
+    log_sigmoid_backward, exact_out=True, **_FLOATS, arranged=contiguous, on_arrays=by_kernel,
+)  # fmt: skip
 log_sigmoid = publish(log_sigmoid_, function=False, method=False)
 
 
@@ -474,11 +440,8 @@ def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
 
 
 glu_ = Along(
-    "glu(Tensor self, int dim=-1)",
-    _glu,
-    lambda g, self, dim: glu_backward.apply(g, self, dim),
-    check=_check_halves, arranged=_arranged_as_product,
-)  # fmt: skip
+    "glu(Tensor self, int dim=-1)", _glu, glu_backward, check=_check_halves, arranged=_arranged_as_product
+)
 glu = publish(glu_, function=False, method=False)
 
 

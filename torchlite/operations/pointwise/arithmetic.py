@@ -432,9 +432,7 @@ describe(
     tensor([3.])
     """,
     mul="The product of a tensor and another, or a number, element by element.",
-    neg="Each element with its sign turned.",
-    reciprocal="One divided by each element.",
-    remainder="The remainder of a division that has the sign of the divisor.",
-    rsub="`other - alpha * input`.",
+    neg="Each element with its sign turned.", reciprocal="One divided by each element.",
+    remainder="The remainder of a division that has the sign of the divisor.", rsub="`other - alpha * input`.",
     sub="A tensor less another, or a number, which `alpha` multiplies first.",
-)
+)  # fmt: skip

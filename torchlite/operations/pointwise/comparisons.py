@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Binary, Elementwise, Op, Unary, describe, publish, published
+from ...core.declare import Binary, Elementwise, Op, Unary, describe, publish, published, seen_whole
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
@@ -62,7 +62,11 @@ isclose = Elementwise(
 publish(isclose)
 
 
-@published("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+_ALLCLOSE = "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"
+
+
+@published(_ALLCLOSE)
+@seen_whole(_ALLCLOSE)
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close."""
     refuse_batch(
@@ -73,7 +77,11 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
     return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
 
 
-@published("equal(Tensor self, Tensor other) -> bool")
+_EQUAL = "equal(Tensor self, Tensor other) -> bool"
+
+
+@published(_EQUAL)
+@seen_whole(_EQUAL)
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
@@ -103,20 +111,14 @@ def _is_in(elements: Tensor, test_elements: Any, assume_unique: bool, invert: bo
 isin = Op(
     "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
-    check=_no_bool,
-    promote=("elements", "test_elements"),
-    batch=_is_in,
-    asks=False,
-    exact_out=True,
-)
+    check=_no_bool, promote=("elements", "test_elements"), batch=_is_in, asks=False, exact_out=True,
+)  # fmt: skip
 isin_number = Op(
     "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
-    check=_no_bool,
-    batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
-    asks=False,
+    check=_no_bool, batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert, asks=False,
     exact_out=True,
-)
+)  # fmt: skip
 publish(isin, isin_number, method=False)
 
 
@@ -258,23 +260,16 @@ describe(
     bitwise_or="The bits that are set in either operand; of booleans, the logical or.",
     bitwise_right_shift="The bits of each element moved to the right by so many places; the sign stays.",
     bitwise_xor="The bits that are set in one operand only; of booleans, the exclusive or.",
-    eq="Where elements are equal.",
-    ge="Where elements are greater than the other's, or equal.",
+    eq="Where elements are equal.", ge="Where elements are greater than the other's, or equal.",
     gt="Where elements are greater than the other's.",
     isclose="Where two tensors agree: `abs(input - other) <= atol + rtol * abs(other)`.",
-    isfinite="Where elements are neither infinite nor NaN.",
-    isin="Where elements are among `test_elements`.",
-    isinf="Where elements are infinite.",
-    isnan="Where elements are NaN.",
-    isneginf="Where elements are negative infinity.",
-    isposinf="Where elements are positive infinity.",
-    isreal="Where elements have no imaginary part.",
-    le="Where elements are less than the other's, or equal.",
+    isfinite="Where elements are neither infinite nor NaN.", isin="Where elements are among `test_elements`.",
+    isinf="Where elements are infinite.", isnan="Where elements are NaN.",
+    isneginf="Where elements are negative infinity.", isposinf="Where elements are positive infinity.",
+    isreal="Where elements have no imaginary part.", le="Where elements are less than the other's, or equal.",
     logical_and="Where both elements are true, that is not zero.",
-    logical_not="Where elements are false, that is zero.",
-    logical_or="Where either element is true, that is not zero.",
+    logical_not="Where elements are false, that is zero.", logical_or="Where either element is true, that is not zero.",
     logical_xor="Where one of two elements is true, that is not zero, but not both.",
-    lt="Where elements are less than the other's.",
-    ne="Where elements differ.",
+    lt="Where elements are less than the other's.", ne="Where elements differ.",
     signbit="Where the sign is negative, that of zeros included.",
-)
+)  # fmt: skip

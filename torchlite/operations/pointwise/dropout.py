@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Elementwise, Op, describe, publish_python, published
+from ...core.declare import ITSELF, Elementwise, Op, describe, publish_python, published
 from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, cannot_cast, dt, strided
 from ...core.values.errors import missing_kernel_of
-from ..making.draws import bernoulli_number, stream_of
+from ..making.draws import bernoulli_number, draws_itself, stream_of_device
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
 
@@ -74,10 +74,10 @@ for _name, _by_channel, _alpha in (
     publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
-_masked: Elementwise = Elementwise(
+_masked = Elementwise(
     "native_dropout(Tensor self, Tensor mask, float scale)",
     lambda xp, x, mask, scale: x * mask * x.dtype.type(scale),
-    {"self": lambda g, mask, scale: _masked.apply(g, mask, scale), "mask": None},
+    {"self": ITSELF, "mask": None},
     dtypes=dt.FLOATS, halves="wide", apart=("mask",),
     refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
 )  # fmt: skip
@@ -85,10 +85,7 @@ _masked: Elementwise = Elementwise(
 
 def _drop(backend: Backend, x: Array, keep: float, generator: Any) -> Any:
     """The numbers that are kept, scaled, and which they are, where the device draws."""
-    stream: Any = stream_of(generator, backend)
-    if stream.on_host:
-        raise missing_kernel_of("_fused_dropout", backend)
-    return stream.dropout(x, keep)
+    return stream_of_device("_fused_dropout", generator, backend).dropout(x, keep)
 
 
 _drawn: Op = Op(
@@ -97,13 +94,6 @@ _drawn: Op = Op(
     {"self": lambda g, result1, p: _masked.apply(g, result1, 1 / p)},
     node="NativeDropoutBackward0", on_backend=True, by_form=False, differentiable=1,
 )  # fmt: skip
-
-
-def _draws_itself(input: Tensor) -> bool:
-    """Whether the device makes the numbers where they are wanted."""
-    backend = input.backend.home
-    fits = input.is_cuda and input.dtype in dt.FLOATS and not local.state.levels
-    return fits and not stream_of(None, backend).on_host
 
 
 @published(
@@ -115,7 +105,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if train is False or not input.numel():
         mask = input.new_ones(input.shape, dtype=dt.bool_)
         return _masked.apply(input, mask, 1.0), mask
-    if p < 1 and _draws_itself(input):
+    if p < 1 and input.dtype in dt.FLOATS and draws_itself(input):
         return _drawn.apply(input, 1 - p, None)
     mask = _kept(input, 1 - p, dt.bool_)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask

@@ -214,8 +214,6 @@ publish(rsqrt, inplace=True)
 
 
 describe(
-    pow="Each element to the power of the exponent.",
-    rsqrt="One divided by the square root of each element.",
-    sqrt="The square root of each element.",
-    square="Each element times itself.",
-)
+    pow="Each element to the power of the exponent.", rsqrt="One divided by the square root of each element.",
+    sqrt="The square root of each element.", square="Each element times itself.",
+)  # fmt: skip

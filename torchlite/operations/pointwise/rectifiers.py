@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Elementwise, LaidOp, contiguous, publish, published
+from ...core.declare import By, Elementwise, LaidOp, contiguous, publish, published
 from ...core.machine import RANDOM, Generator, Tensor
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
@@ -61,9 +61,9 @@ def slope_refused(name: str) -> RuntimeError:
 leaky_relu_ = Elementwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
     _leaky_relu,
-    {"self": lambda g, self, negative_slope: leaky_relu_backward.apply(g, self, negative_slope, False)},
+    {"self": By(leaky_relu_backward, self_is_result=False)},
     **_FLOATS,
-    on_arrays=by_kernel(leaky_relu_backward, self_is_result=False),
+    on_arrays=by_kernel,
 )
 leaky_relu_in_place = Elementwise(
     "leaky_relu._(Tensor self, Scalar negative_slope=0.01)", _leaky_relu, {"self": _leaky_relu_in_place_vjp},
@@ -94,9 +94,7 @@ prelu_kernel_backward = Elementwise(
 prelu_kernel = Elementwise(
     "_prelu_kernel(Tensor self, Tensor weight)",
     lambda xp, x, weight: xp.where(x > 0, x, x * weight),
-    lambda g, self, weight: prelu_kernel_backward.apply(g, self, weight),
-    label="prelu_cpu", **_FLOATS,
-    on_arrays=by_kernel(prelu_kernel_backward, several=True),
+    prelu_kernel_backward, label="prelu_cpu", **_FLOATS, on_arrays=by_kernel,
 )  # fmt: skip
 
 
@@ -165,25 +163,12 @@ rrelu_with_noise_backward: Elementwise = Elementwise(
 )
 _RRELU = "Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training"
 _with_noise = Elementwise(
-    f"rrelu_with_noise({_RRELU})",
-    _rrelu,
-    {
-        "self": lambda g, self, noise, lower, upper, training: (
-            rrelu_with_noise_backward.apply(g, self, noise, lower, upper, training, False)
-        ),
-        "noise": None,
-    },
+    f"rrelu_with_noise({_RRELU})", _rrelu, {"self": By(rrelu_with_noise_backward, self_is_result=False), "noise": None},
     label="leaky_relu_cpu", arranged=contiguous, **_FLOATS,
 )  # fmt: skip
 _with_noise_in_place = Elementwise(
-    f"rrelu_with_noise._({_RRELU})",
-    _rrelu,
-    {
-        "self": lambda g, result, noise, lower, upper, training: (
-            rrelu_with_noise_backward.apply(g, result, noise, lower, upper, training, True)
-        ),
-        "noise": None,
-    },
+    f"rrelu_with_noise._({_RRELU})", _rrelu,
+    {"self": By(rrelu_with_noise_backward, {"self": "result"}, self_is_result=True), "noise": None},
     node="RreluWithNoiseBackward1", label="leaky_relu_cpu", **_FLOATS,
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import (
+    ITSELF,
     Binary,
     Composite,
     Elementwise,
@@ -36,7 +37,7 @@ from ...core.values import (
     warn_once,
 )
 from ..formulas import nought
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 from ..making.copy import arranged_as_copy
 from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
 
@@ -82,15 +83,9 @@ choose: Elementwise = Elementwise(
         "self": lambda g, condition: where(condition, g, 0),
         "other": lambda g, condition: where(condition, 0, g),
     },
-    check_form=_check_condition,
-    check_out=_check_chosen,
-    apart=("condition",),
-    prepare=_with_choices,
-    by_form=True,
-    numbers_count=True,
-    real_parts=False,
-    dtypes=ALL,
-)
+    check_form=_check_condition, check_out=_check_chosen, apart=("condition",), prepare=_with_choices, by_form=True,
+    numbers_count=True, real_parts=False, dtypes=ALL,
+)  # fmt: skip
 
 
 def _where_true(condition: Tensor) -> Any:
@@ -119,13 +114,10 @@ def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
     return mask.view(g.dtype)
 
 
-threshold_backward: Op = Op(
+threshold_backward = Op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
-    {
-        "grad_output": lambda g, self, threshold: threshold_backward.apply(g, self, threshold),
-        "self": lambda g: g.new_zeros(g.shape),
-    },
+    {"grad_output": ITSELF, "self": lambda g: g.new_zeros(g.shape)},
     batch=LEADING,
 )
 publish(threshold_backward, function=False, method=False)
@@ -147,17 +139,15 @@ relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
     lambda g, result: g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0),
-    dtypes=REAL,
-    refuse=_relu_refuses,
-    on_arrays=by_kernel(threshold_backward, renamed={"self": "result"}, threshold=0),
-    formulas=True,
+    dtypes=REAL, refuse=_relu_refuses,
+    on_arrays=by_kernel_of(threshold_backward, renamed={"self": "result"}, threshold=0), formulas=True,
     check_in_place=_check_relu_in_place,
-)
+)  # fmt: skip
 publish(relu, inplace=True)
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
-    {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
+    {"self": threshold_backward},
     dtypes=REAL - {dt.bool_},
 )
 publish(threshold, method=False)
@@ -294,44 +284,32 @@ clamp = Elementwise(
         "min": lambda g, self, min, max: _where_it_is(g, _below, self, min, max),
         "max": lambda g, self, min, max: _where_it_is(g, _above, self, min, max),
     },
-    check=_check_bounds,
-    dtypes=ORDERED,
-    number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-)
+    check=_check_bounds, dtypes=ORDERED, number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
+    refuse=no_complex(NotImplementedError, _NO_COMPLEX), **_BOUNDED,
+)  # fmt: skip
 publish(clamp, names=("clamp", "clip"), inplace=True)
 
-clamp_min = Elementwise(
-    "clamp_min(Tensor self, Operand min)",
-    lambda xp, x, low: _clamp(xp, x, low, None),
-    {
-        "self": lambda g, self, min: _where_it_is(g, operator.ge, self, min),
-        "min": lambda g, self, min: _where_it_is(g, operator.lt, self, min),
-    },
-    dtypes=ORDERED,
-    label="maximum_cpu",
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-    node="ClampMinBackward1",
-    number_nodes={"min": "ClampMinBackward0"},
-)
-clamp_max = Elementwise(
-    "clamp_max(Tensor self, Operand max)",
-    lambda xp, x, high: _clamp(xp, x, None, high),
-    {
-        "self": lambda g, self, max: _where_it_is(g, operator.le, self, max),
-        "max": lambda g, self, max: _where_it_is(g, operator.gt, self, max),
-    },
-    dtypes=ORDERED,
-    label="minimum_cpu",
-    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
-    **_BOUNDED,
-    node="ClampMaxBackward1",
-    number_nodes={"max": "ClampMaxBackward0"},
-)
-for _op in (clamp_min, clamp_max):
-    publish(_op, inplace=True)
+
+def _bound(name: str, kernel: Any, rules: dict[str, Any], label: str) -> Elementwise:
+    """One bound of `clamp`."""
+    node = f"Clamp{name.capitalize()}Backward"
+    op = Elementwise(
+        f"clamp_{name}(Tensor self, Operand {name})", kernel, rules, dtypes=ORDERED, label=label,
+        refuse=no_complex(NotImplementedError, _NO_COMPLEX), **_BOUNDED, node=f"{node}1",
+        number_nodes={name: f"{node}0"},
+    )  # fmt: skip
+    publish(op, inplace=True)
+    return op
+
+
+clamp_min = _bound("min", lambda xp, x, low: _clamp(xp, x, low, None), {
+    "self": lambda g, self, min: _where_it_is(g, operator.ge, self, min),
+    "min": lambda g, self, min: _where_it_is(g, operator.lt, self, min),
+}, "maximum_cpu")  # fmt: skip
+clamp_max = _bound("max", lambda xp, x, high: _clamp(xp, x, None, high), {
+    "self": lambda g, self, max: _where_it_is(g, operator.le, self, max),
+    "max": lambda g, self, max: _where_it_is(g, operator.gt, self, max),
+}, "minimum_cpu")  # fmt: skip
 
 
 # ---- the larger and the smaller of two
@@ -357,11 +335,8 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
             lambda g, self, other: g.masked_fill(self_wins(self, other).logical_not_(), 0),
             lambda g, self, other: g.masked_fill(self_wins(self, other), 0),
         ),
-        schema=TENSORS,
-        dtypes=ORDERED,
-        label=label,
-        **_no_complex(name),
-    )
+        schema=TENSORS, dtypes=ORDERED, label=label, **_no_complex(name),
+    )  # fmt: skip
 
 
 def _extreme(name: str, loses: Callable[[Any, Any], Any], wins: Callable[[Any, Any], Any]) -> Binary:
@@ -375,10 +350,8 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any], wins: Callable[[Any, A
         name,
         name,
         (lambda g, self, other: share(g, self, other, loses), lambda g, self, other: share(g, self, other, wins)),
-        schema=TENSORS,
-        dtypes=ORDERED,
-        **_no_complex(name),
-    )
+        schema=TENSORS, dtypes=ORDERED, **_no_complex(name),
+    )  # fmt: skip
 
 
 maximum = _extreme("maximum", operator.lt, operator.gt)
@@ -413,10 +386,8 @@ nan_to_num = Elementwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
     {"self": lambda g, self: g * self.isfinite()},
-    complex_gradients=False,
-    dtypes=COMMON,
-    arranged=arranged_as_copy,
-)
+    complex_gradients=False, dtypes=COMMON, arranged=arranged_as_copy,
+)  # fmt: skip
 publish(nan_to_num, inplace=True)
 
 

@@ -251,8 +251,7 @@ special["round"] = publish_python(
 describe(
     special_round="Each element rounded to the nearest whole number, or to so many decimals.",
     igamma="The regularized lower incomplete gamma function.",
-    igammac="The regularized upper incomplete gamma function.",
-    special_airy_ai="The Airy function Ai of each element.",
+    igammac="The regularized upper incomplete gamma function.", special_airy_ai="The Airy function Ai of each element.",
     special_bessel_j0="The Bessel function of the first kind of order 0.",
     special_bessel_j1="The Bessel function of the first kind of order 1.",
     special_bessel_y0="The Bessel function of the second kind of order 0.",
@@ -262,8 +261,7 @@ describe(
     special_chebyshev_polynomial_v="The Chebyshev polynomial of the third kind of degree `n`, at each element.",
     special_chebyshev_polynomial_w="The Chebyshev polynomial of the fourth kind of degree `n`, at each element.",
     digamma="The logarithmic derivative of the gamma function at each element.",
-    special_entr="`-x * log(x)` of each element; 0 at 0.",
-    erf="The error function of each element.",
+    special_entr="`-x * log(x)` of each element; 0 at 0.", erf="The error function of each element.",
     erfc="`1 - erf(x)` of each element, precise where that is small.",
     special_erfcx="`exp(x ** 2) * erfc(x)` of each element, precise where that overflows.",
     erfinv="The inverse of the error function at each element.",
@@ -295,4 +293,4 @@ describe(
     special_xlog1py="`input * log1p(other)`; 0 where `input` is 0.",
     xlogy="`input * log(other)`; 0 where `input` is 0.",
     special_zeta="The Hurwitz zeta function of exponent `input` and offset `other`.",
-)
+)  # fmt: skip

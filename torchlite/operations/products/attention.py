@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.declare import Op, publish_python, published
-from ...core.machine import Tensor, TensorBase, functions, requires_grad
+from ...core.machine import Tensor, TensorBase, functions, requires_grad, wrap
 from ...core.state import is_watched, local
-from ...core.values import Array, Namespace, broadcast_shapes, dt, within
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, within
 from ...kernels.summing import widened
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
+from ..making.draws import draws_itself, stream_of, stream_of_device
 from . import attention_kernels
 from . import attention_shown as shown
 from .matmul import matmul
@@ -185,14 +186,18 @@ def _in_steps(
 
 
 def _gradients_in_steps(
-    g: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
-) -> tuple[Any, ...]:
+    g: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float,
+    factors: Tensor | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Gradients of attention, whose weights were multiplied by `factors`, if there are any."""
     causal, mask = _both(is_causal, attn_mask, query, key)
-    weights = _weights(query, key, mask, causal, scale)
+    used = weights = _weights(query, key, mask, causal, scale)
     to_weights = matmul.apply(g, value.transpose(-2, -1))
+    if factors is not None:
+        used, to_weights = weights * factors, to_weights * factors
     to_scores = weights * (to_weights - (to_weights * weights).sum(-1, True)) * scale
     turned = to_scores.transpose(-2, -1)
-    return matmul.apply(to_scores, key), matmul.apply(turned, query), matmul.apply(weights.transpose(-2, -1), g), None
+    return matmul.apply(to_scores, key), matmul.apply(turned, query), matmul.apply(used.transpose(-2, -1), g), None
 
 
 # ---- the op
@@ -219,8 +224,57 @@ attention = Op(
     "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, "
     "float scale) -> (Tensor result0, Tensor result1)",
     _attention, _gradients, node="ScaledDotProductFlashAttentionForCpuBackward0", batch=_in_steps, differentiable=1,
-    on_arrays=by_kernel(attention_backward, several=True),
+    on_arrays=by_kernel_of(attention_backward, several=True),
 )  # fmt: skip
+
+
+# ---- with dropout, where a device draws itself
+
+
+def _dropped(backend: Backend, query: Array, *operands: Any) -> Any:
+    *others, generator = operands
+    return stream_of_device("_dropped_attention", generator, backend).attention(query, *others)
+
+
+def _dropped_backward(backend: Backend, g: Array, *operands: Any) -> Any:
+    return stream_of_device("_dropped_attention_backward", None, backend).attention_backward(g, *operands)
+
+
+dropped_backward = Op(
+    "_dropped_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, "
+    "Tensor result0, Tensor result1, Tensor result2, bool is_causal, float scale, float p, any needs) -> "
+    "(Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
+    _dropped_backward, on_backend=True, by_form=False,
+)  # fmt: skip
+
+
+def _gradients_of_dropped(
+    g: Tensor, needs: Sequence[bool], query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
+    is_causal: bool, scale: float, p: float, result0: Tensor, result1: Tensor, result2: Tensor,
+) -> tuple[Any, ...]:  # fmt: skip
+    operands = (query, key, value, attn_mask)
+    if not local.state.mode.grad:
+        return dropped_backward.apply(g, *operands, result0, result1, result2, is_causal, scale, p, needs)
+    backend, size = query.backend.home, (*query.shape[:-1], key.shape[-2])
+    stream = stream_of_device("_dropped_attention_backward", None, backend)
+    factors = wrap(stream.dropped_again(result2.array, size, query.dtype.numpy, p), query.dtype, backend)
+    return _gradients_in_steps(g, *operands, is_causal, scale, factors)
+
+
+dropped_attention: Op = Op(
+    "_dropped_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale, "
+    "float p, Generator? generator=None) -> (Tensor result0, Tensor result1, Tensor result2)",
+    _dropped, _gradients_of_dropped, node="ScaledDotProductEfficientAttentionBackward0", on_backend=True,
+    by_form=False, differentiable=1,
+)  # fmt: skip
+
+
+def _drops(operands: Sequence[Tensor], mask: Tensor | None, p: float) -> bool:
+    """Whether the device drops weights of queries, keys and values within attention."""
+    if not 0 < p < 1 or not draws_itself(operands[0]):
+        return False
+    stream: Any = stream_of(None, operands[0].backend.home)
+    return stream.takes_attention(*[t.array for t in operands], None if mask is None else mask.array)
 
 
 _run_fused = shown.declare(_attention, _attention_backward)
@@ -331,9 +385,11 @@ def _scaled_dot_product_attention(
         fused = _takes(query, key, value, attn_mask, dropout_p, enable_gqa)
         run = _run_fused if fused else shown.unfused
         return run(query, key, value, attn_mask, dropout_p, is_causal, given)
-    operands = None if dropout_p or differentiated else _aligned(query, key, value, attn_mask)
-    if operands is not None:
+    operands = None if differentiated else _aligned(query, key, value, attn_mask)
+    if operands is not None and not dropout_p:
         return attention.apply(*operands, attn_mask, is_causal, scale)[0]
+    if operands is not None and _drops(operands, attn_mask, dropout_p):
+        return dropped_attention.apply(*operands, attn_mask, is_causal, scale, 1 - dropout_p, None)[0]
     causal, mask = _both(is_causal, attn_mask, query, key)
     weights = _weights(query, key, mask, causal, scale)
     if dropout_p:

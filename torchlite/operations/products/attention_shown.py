@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, publish, refused
+from ...core.declare import Along, By, Op, publish, refused
 from ...core.machine import Tensor, functions
 from ...core.values import Array, Namespace, dt
 from ..formulas import options
@@ -25,7 +25,7 @@ def _safe(xp: Namespace, array: Array, axis: int, *_: Any) -> Any:
 
 safe_softmax = Along(
     "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)", _safe,
-    lambda g, result, dim, self_dtype: softmax_backward.apply(g, result, dim, self_dtype), node="SafeSoftmaxBackward0",
+    By(softmax_backward, {"output": "result", "input_dtype": "self_dtype"}), node="SafeSoftmaxBackward0",
     refuse=refused("softmax_lastdim_kernel_impl", *NOT_FLOAT),
 )  # fmt: skip
 

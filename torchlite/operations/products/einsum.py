@@ -14,7 +14,7 @@ from ...core.values import contiguous_format, type_name, warn_once
 from ..making.factories import eye
 from ..pointwise.arithmetic import mul
 from ..shapes.orders import permute
-from ..shapes.shape import reshape, spread, unsqueeze, view
+from ..shapes.shape import reshape, several, spread, unsqueeze, view
 from .matmul import bmm, matmul
 
 # What is wrong with dots: that they are no ellipsis, and that there was one.
@@ -277,7 +277,7 @@ def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
 @overridable
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
-    items = list(spread(matrices))
+    items = several(matrices)
     if not items:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for m in items:

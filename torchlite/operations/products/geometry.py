@@ -51,9 +51,7 @@ linalg_cross: Exact = Exact(
         "self": lambda g, other, dim, self_shape: sum_to(linalg_cross.apply(conj(other), g, dim), self_shape),
         "other": lambda g, self, dim, other_shape: sum_to(linalg_cross.apply(g, conj(self), dim), other_shape),
     },
-    check=_check_cross, check_out=_check_out_apart,
-    linear="each",
-    batch=LEADING, shows="dim",
+    check=_check_cross, check_out=_check_out_apart, linear="each", batch=LEADING, shows="dim",
 )  # fmt: skip
 
 

@@ -210,11 +210,8 @@ mm = Product(
         "self": lambda g, mat2, self_shape, self_stride: to_first(g, mat2, self_shape, self_stride),
         "mat2": lambda g, self, mat2_shape, mat2_stride: to_second(g, self, mat2_shape, mat2_stride),
     },
-    check_form=_check_mm,
-    check_out=_out_first("mm", _check_matrices),
-    linear="each",
-    batch=Leading(call=_mm_of_batches),
-    on_arrays=by_formula(_gradients_of_mm),
+    check_form=_check_mm, check_out=_out_first("mm", _check_matrices), linear="each",
+    batch=Leading(call=_mm_of_batches), on_arrays=by_formula(_gradients_of_mm),
     formulas={"self": lambda g, mat2, self_stride: (g @ mat2.T).by_rows(self_stride),
               "mat2": lambda g, self, mat2_stride: (self.T @ g).by_rows(mat2_stride)},
     **_FAST, shows="mat2_sym_sizes self_sym_sizes",
@@ -249,9 +246,7 @@ def _each_adjoint(t: Tensor) -> Tensor:
 bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
     {"self": lambda g, mat2: g.bmm(_each_adjoint(mat2)), "mat2": lambda g, self: _each_adjoint(self).bmm(g)},
-    check_form=_check_bmm,
-    check_out=_out_first("bmm", _check_batches, 1),
-    linear="each",
+    check_form=_check_bmm, check_out=_out_first("bmm", _check_batches, 1), linear="each",
     batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
 )  # fmt: skip
 publish(bmm)
@@ -296,10 +291,7 @@ mv = Product(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: adjoint(self).mv(g)},
-    check_form=_check_mv,
-    check_out=_check_mv_out,
-    linear="each",
-    batch=Leading(call=_mv_of_batches),
+    check_form=_check_mv, check_out=_check_mv_out, linear="each", batch=Leading(call=_mv_of_batches),
 )  # fmt: skip
 publish(mv)
 

@@ -154,11 +154,9 @@ def _declare_extreme(name: str) -> None:
         f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
         _whole("a" + name, name),
         _share_dims,
-        refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
-        check_form=has_elements(f"a{name}", as_given=True),
-        bare=True,
-        exact_out=True,
-    )
+        refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES), check_form=has_elements(f"a{name}", as_given=True),
+        bare=True, exact_out=True,
+    )  # fmt: skip
     publish(extreme)
 
     has = has_elements(where)
@@ -211,10 +209,8 @@ aminmax = Reduction(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     _aminmax,
     _aminmax_vjp,
-    refuse=refused("aminmax_cpu", *dt.COMPLEXES),
-    check_form=_check_aminmax,
-    exact_out=True,
-)
+    refuse=refused("aminmax_cpu", *dt.COMPLEXES), check_form=_check_aminmax, exact_out=True,
+)  # fmt: skip
 publish(aminmax)
 
 # ---- the middle
@@ -266,11 +262,8 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         along(name, find),
         put_at,
-        result=INDICES,
-        check_form=check_along,
-        node=f"{name.capitalize()}Backward1",
-        complex_gradients=False,
-    )
+        result=INDICES, check_form=check_along, node=f"{name.capitalize()}Backward1", complex_gradients=False,
+    )  # fmt: skip
 
     def by_rows(self: Tensor) -> Tensor:
         return by_dim.apply(self.reshape(-1), 0, False)[0]
@@ -305,11 +298,8 @@ mode = Reduction(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     along("mode", _find_mode),
     put_at,
-    result=INDICES,
-    refuse=refused("mode_cpu", *dt.COMPLEXES),
-    check_form=has_elements("mode"),
-    exact_out=True,
-)
+    result=INDICES, refuse=refused("mode_cpu", *dt.COMPLEXES), check_form=has_elements("mode"), exact_out=True,
+)  # fmt: skip
 publish(mode)
 
 

@@ -58,10 +58,8 @@ def _check_out(out: Any, values: Any) -> None:
 hash_tensor = Op(
     "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0)",
     _hash,
-    check=_check,
-    check_out=_check_out,
-    batch=Leading(call=_hash_batch),
-)
+    check=_check, check_out=_check_out, batch=Leading(call=_hash_batch),
+)  # fmt: skip
 publish(hash_tensor)
 
 

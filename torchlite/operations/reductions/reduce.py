@@ -26,14 +26,10 @@ sum_all = Reduction(
     f"sum({WHOLE})",
     add_reduce,
     lambda g: g,
-    integers="int64",
-    linear=True,
-    batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
+    integers="int64", linear=True, batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
     direct={d: d for d in (dt.float32, dt.float64, dt.int64, dt.complex64, dt.complex128)},
-    on_arrays=lambda op: spread_on_arrays,
-    formulas={"self": lambda g: g.spread()},
-    shows="self_sym_sizes",
-)
+    on_arrays=lambda op: spread_on_arrays, formulas={"self": lambda g: g.spread()}, shows="self_sym_sizes",
+)  # fmt: skip
 sum_dim: Reduction = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True,
     shows="dim keepdim self_sym_sizes",
@@ -81,12 +77,8 @@ def _nansum_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 
 nansum = Reduction(
-    f"nansum({OPTIONAL_DIMS})",
-    _nansum,
-    _nansum_vjp,
-    integers="int64",
-    check_form=_check_nansum,
-)
+    f"nansum({OPTIONAL_DIMS})", _nansum, _nansum_vjp, integers="int64", check_form=_check_nansum,
+)  # fmt: skip
 publish(nansum)
 
 # ---- means
@@ -130,15 +122,11 @@ mean_all = Reduction(
     f"mean({WHOLE})",
     _mean,
     _mean_vjp,
-    check_form=_check_mean,
-    check_out=_check_mean_out,
-    linear=True,
+    check_form=_check_mean, check_out=_check_mean_out, linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
-    direct={d: d for d in (dt.float32, dt.float64, dt.complex64, dt.complex128)},
-    on_arrays=lambda op: share_on_arrays,
-    formulas={"self": lambda g: g.spread() / g.count()},
-    shows="self_sym_numel self_sym_sizes",
-)
+    direct={d: d for d in (dt.float32, dt.float64, dt.complex64, dt.complex128)}, on_arrays=lambda op: share_on_arrays,
+    formulas={"self": lambda g: g.spread() / g.count()}, shows="self_sym_numel self_sym_sizes",
+)  # fmt: skip
 mean_dim: Reduction = Reduction(
     f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
     linear=True, on_arrays=in_one_kernel(_mean_gradient), shows="dim keepdim self_sym_numel self_sym_sizes",
@@ -181,12 +169,17 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
     return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
 
 
-def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
-    """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
+def _prod_by_division(g: Tensor, self: Tensor, result: Tensor) -> Tensor | None:
+    """Where nothing is seen near zero: PyTorch's way, which shows when `self` has changed unnoticed."""
     backend = self.backend.real
-    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
-        return g * conj(result / self)
-    return g * conj(products_of_others(self, dim))
+    if not self.dim() or not backend.values or backend.level or bool((self.detach().abs() <= TINY).any()):
+        return None
+    return g * conj(result / self)
+
+
+def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    found = _prod_by_division(g, self, result)
+    return g * conj(products_of_others(self, dim)) if found is None else found
 
 
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -194,9 +187,10 @@ def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     backend = self.backend.real
     if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
         return g.new_zeros(self.shape)
-    if self.dim() < 2:
-        return _prod_vjp(g, self, 0, result)
-    return _prod_vjp(g, self.reshape(-1), 0, result).reshape(self.shape)
+    found = _prod_by_division(g, self, result)
+    if found is not None:
+        return found
+    return (g * conj(products_of_others(self.reshape(-1), 0))).reshape(self.shape)
 
 
 prod_all = Reduction(

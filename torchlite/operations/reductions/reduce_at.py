@@ -65,7 +65,7 @@ def reduce_backward(
     else:
         best_self, best_src = (self == result).to(self.dtype), (src == seen(result)).to(self.dtype)
         share = g / collected(best_self, best_src)  # NaN where the result is, since NaN equals nothing
-        to_self, to_src = share * best_self, seen(share) * best_src
+        to_self, to_src = best_self * share, best_src * seen(share)
     if not include_self:
         to_self = to_self.scatter(dim, index, 0)
     return to_self, None, to_src

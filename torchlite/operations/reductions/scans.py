@@ -72,10 +72,8 @@ cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
     lambda g, dim: g if g.numel() <= 1 or g.shape[dim] == 1 else from_the_end(g, Tensor.cumsum, dim),
-    linear=True,
-    real_parts=True,
-    **_RUNNING,
-)
+    linear=True, real_parts=True, **_RUNNING,
+)  # fmt: skip
 publish(cumsum, inplace=True)
 
 # ---- products
@@ -167,13 +165,10 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
             f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             _running_extreme(_combine),
             lambda g, indices, self, dim: (zeros(g, self.shape).scatter_add(dim, indices, g) if g.numel() else g),
-            result=("same", dt.int64),
-            refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
-            check_form=_scalar_dim(_name),
-            exact_out=True,
-            prepare=_prepare_running,
+            result=("same", dt.int64), refuse=refused(f"{_name}_cpu", *dt.COMPLEXES), check_form=_scalar_dim(_name),
+            exact_out=True, prepare=_prepare_running,
         )
-    )
+    )  # fmt: skip
 
 # ---- sums of exponentials
 

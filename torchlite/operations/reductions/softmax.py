@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Along, Op, describe, publish, refused
+from ...core.declare import ITSELF, Along, Op, describe, publish, refused
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
-from ..gradient_kernels import by_kernel
+from ..gradient_kernels import by_kernel_of
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.UNSIGNED, *dt.COMPLEXES, *dt.EIGHT_BITS)
 
@@ -61,11 +61,11 @@ def _softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dty
     return weighted
 
 
-softmax_backward: Op = Op(
+softmax_backward = Op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
     _softmax_backward,
     {
-        "grad_output": lambda g, output, dim, input_dtype: softmax_backward.apply(g, output, dim, input_dtype),
+        "grad_output": ITSELF,
         "output": lambda g, grad_output, output, dim: (
             g * (grad_output - (grad_output * output).sum(dim, True)) - grad_output * (g * output).sum(dim, True)
         ),
@@ -127,7 +127,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
     op = Along(
         schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True,
-        on_arrays=by_kernel(back, renamed={"output": "result"}),
+        on_arrays=by_kernel_of(back, renamed={"output": "result"}),
         seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False), {}),
     )  # fmt: skip
     publish(op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, Reduction, describe, publish, published, refused
+from ...core.declare import Along, Op, Reduction, describe, publish, published, refused, seen_whole
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, strided, warn_once
@@ -66,10 +66,8 @@ sort_stable = Along(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     lambda xp, array, axis, stable, descending: _sort(xp, array, axis, descending),
     put_at,
-    result=INDICES,
-    node="SortBackward1",
-    **_SORTING,
-)
+    result=INDICES, node="SortBackward1", **_SORTING,
+)  # fmt: skip
 publish(sort, sort_stable)
 
 
@@ -86,10 +84,8 @@ argsort = Along(
 argsort_stable = Along(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
     lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
-    result=dt.int64,
-    check=_ask_history,
-    **_SORTING,
-)
+    result=dt.int64, check=_ask_history, **_SORTING,
+)  # fmt: skip
 publish(argsort, argsort_stable)
 
 
@@ -173,13 +169,8 @@ topk = Along(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     _topk,
     put_at,
-    result=INDICES,
-    refuse=_refuse_topk,
-    exact_out=True,
-    check_form=_check_topk,
-    prepare=_with_one,
-    by_form=True,
-)
+    result=INDICES, refuse=_refuse_topk, exact_out=True, check_form=_check_topk, prepare=_with_one, by_form=True,
+)  # fmt: skip
 publish(topk)
 
 
@@ -208,12 +199,8 @@ kthvalue = Reduction(
         "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))].copy()
     ),
     put_at,
-    result=INDICES,
-    exact_out=True,
-    check_form=_check_kth,
-    check_out=_check_kth_apart,
-    complex_gradients=False,
-)
+    result=INDICES, exact_out=True, check_form=_check_kth, check_out=_check_kth_apart, complex_gradients=False,
+)  # fmt: skip
 publish(kthvalue)
 
 
@@ -343,11 +330,11 @@ searchsorted = Op(
 publish(searchsorted, method=False)
 
 
-@published(
-    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
-    method=False,
-    into=_into_places,
-)
+_BUCKETIZE = "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)"
+
+
+@published(_BUCKETIZE, method=False, into=_into_places)
+@seen_whole(_BUCKETIZE, "Tensor")
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
     for t in (input, boundaries):

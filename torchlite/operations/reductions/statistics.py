@@ -170,12 +170,10 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)" + results,
         _moments(name, root, with_mean),
         vjp,
-        result=("real", "same") if with_mean else "real",
-        check_form=_check_inexact(refused_as),
-        bare=True,
+        result=("real", "same") if with_mean else "real", check_form=_check_inexact(refused_as), bare=True,
         on_backend=True,  # whose kernel looks at values, where there are any
         on_arrays=None if with_mean else in_one_kernel(_std_gradient if root else _var_gradient),
-    )
+    )  # fmt: skip
     whole = Composite(
         f"{name}(Tensor self, bool unbiased=True)" + results,
         lambda self, unbiased: op.apply(self, None, None if unbiased else 0, False),

@@ -317,12 +317,8 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 describe(
-    as_strided_="Shows the memory with another size, strides and offset.",
-    squeeze_="Takes dimensions of size 1 away.",
-    swapaxes_="Exchanges two dimensions.",
-    swapdims_="Exchanges two dimensions.",
-    t_="Transposes a matrix.",
-    transpose_="Exchanges two dimensions.",
-    unsqueeze_="Adds a dimension of size 1.",
+    as_strided_="Shows the memory with another size, strides and offset.", squeeze_="Takes dimensions of size 1 away.",
+    swapaxes_="Exchanges two dimensions.", swapdims_="Exchanges two dimensions.", t_="Transposes a matrix.",
+    transpose_="Exchanges two dimensions.", unsqueeze_="Adds a dimension of size 1.",
     set_="Makes the tensor show the memory of another, or of a storage.",
-)
+)  # fmt: skip

@@ -10,7 +10,7 @@ from ...core.declare import LaidOp, Op, describe, fit_gradient, function, publis
 from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
 from ...core.state import NO_GRAD, local
 from ...core.values import Backend, Namespace, channels_last_strides, dt, errors, warn_once, wrap_dim
-from ..making.factories import arange, empty
+from ..making.factories import arange, empty, full
 from .shape import (
     Ints,
     along_dim,
@@ -140,13 +140,9 @@ cat = LaidOp(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
     {"tensors": _cat_backward},
-    promote=("tensors",),
-    check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
-    into=_into_cat,
-    linear=True,
-    batch=Leading(given=_filled_up),
-    shows="dim",
-)
+    promote=("tensors",), check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    into=_into_cat, linear=True, batch=Leading(given=_filled_up), shows="dim",
+)  # fmt: skip
 publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 
@@ -181,12 +177,9 @@ stack = Op(
     "stack(Tensor[] tensors, int dim=0)",
     _stack,
     {"tensors": _stack_backward},
-    promote=("tensors",),
-    check_form=_some(RuntimeError("stack expects a non-empty TensorList")),
-    into=_into_joined,
-    linear=True,
-    batch=Leading(more=1),
-)
+    promote=("tensors",), check_form=_some(RuntimeError("stack expects a non-empty TensorList")), into=_into_joined,
+    linear=True, batch=Leading(more=1),
+)  # fmt: skip
 publish(stack, method=False)
 
 
@@ -334,11 +327,13 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if not r:
         return self.new_empty((0,))
-    chosen = meshgrid(*[arange(self.numel(), device=self.device)] * r, indexing="ij")
-    mask = chosen[0].new_ones(chosen[0].shape, dtype=dt.bool_)
+    count = self.numel()
+    grids = meshgrid(*[self] * r, indexing="ij")
+    chosen = meshgrid(*[arange(count, dtype=dt.int64, layout=self.layout, device=self.device)] * r, indexing="ij")
+    mask = full((count,) * r, True, dtype=dt.bool_, layout=self.layout, device=self.device)
     for a, b in itertools.pairwise(chosen):
-        mask = mask & (a <= b if with_replacement else a < b)
-    return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
+        mask *= a <= b if with_replacement else a < b
+    return stack.apply(tuple([grid.masked_select(mask) for grid in grids]), 1)
 
 
 describe(

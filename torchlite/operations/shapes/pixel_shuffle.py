@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidOp, describe, publish
+from ...core.declare import By, LaidOp, describe, publish
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..making.windows import like
@@ -44,7 +44,7 @@ def _pixel_shuffle(backend: Backend, self: Array, factor: int) -> Any:
     n = len(lead)
     parts = self.reshape((*lead, c // factor**2, factor, factor, h, w))
     made = parts.transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return like(backend, made.copy("C").reshape((*lead, c // factor**2, h * factor, w * factor)), self)
+    return like(backend, backend.copy(made, "C").reshape((*lead, c // factor**2, h * factor, w * factor)), self)
 
 
 def _pixel_unshuffle(backend: Backend, self: Array, factor: int) -> Any:
@@ -52,25 +52,21 @@ def _pixel_unshuffle(backend: Backend, self: Array, factor: int) -> Any:
     n = len(lead)
     parts = self.reshape((*lead, c, h // factor, factor, w // factor, factor))
     made = parts.transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return like(backend, made.copy("C").reshape((*lead, c * factor**2, h // factor, w // factor)), self)
+    return like(backend, backend.copy(made, "C").reshape((*lead, c * factor**2, h // factor, w // factor)), self)
 
 
 pixel_shuffle = LaidOp(
     "pixel_shuffle(Tensor self, int upscale_factor)",
     _pixel_shuffle,
     {"self": lambda g, upscale_factor: pixel_unshuffle.apply(g, upscale_factor)},
-    check=_check_shuffle,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_shuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 pixel_unshuffle: LaidOp = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
-    {"self": lambda g, downscale_factor: pixel_shuffle.apply(g, downscale_factor)},
-    check=_check_unshuffle,
-    linear=True,
-    batch=LEADING,
-)
+    {"self": By(pixel_shuffle, {"upscale_factor": "downscale_factor"})},
+    check=_check_unshuffle, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(pixel_shuffle, method=False)
 publish(pixel_unshuffle, method=False)
 
@@ -103,10 +99,8 @@ def _declare(name: str) -> None:
         f"{name}(Tensor self, int groups)",
         _channel_shuffle,
         {"self": lambda g, self_shape, groups: op.apply(g, self_shape[1] // groups)},
-        check=_check_channels,
-        linear=True,
-        batch=_shuffled_batch,
-    )
+        check=_check_channels, linear=True, batch=_shuffled_batch,
+    )  # fmt: skip
     publish(op, method=False)
 
 

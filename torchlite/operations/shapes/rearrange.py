@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, describe, publish, publish_python, published
+from ...core.declare import ITSELF, Composite, LaidOp, Op, describe, publish, publish_python, published
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt, not_implemented_for, wrap_dim, wrap_dims
 from ..making.copy import clone, in_order_of
@@ -22,13 +22,7 @@ def _flip(backend: Backend, array: Array, dims: Ints) -> Any:
     return in_order_of(backend, result, array)
 
 
-flip: LaidOp = LaidOp(
-    "flip(Tensor self, int[] dims)",
-    _flip,
-    {"self": lambda g, dims: flip.apply(g, dims)},
-    linear=True,
-    batch=LEADING,
-)
+flip = LaidOp("flip(Tensor self, int[] dims)", _flip, {"self": ITSELF}, linear=True, batch=LEADING)
 publish(flip)
 
 
@@ -102,10 +96,8 @@ rot90: LaidOp = LaidOp(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
     _rot90,
     {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
-    check=_check_rot90,
-    linear=True,
-    batch=LEADING,
-)
+    check=_check_rot90, linear=True, batch=LEADING,
+)  # fmt: skip
 publish(rot90)
 
 
@@ -232,11 +224,9 @@ def _triangle(name: str) -> Op:
     op = Op(
         f"{name}(Tensor self, int diagonal=0)",
         kernel,
-        {"self": lambda g, diagonal: op.apply(g, diagonal)},
-        linear=True,
-        batch=LEADING,
-        repeats=True,
-    )
+        {"self": ITSELF},
+        linear=True, batch=LEADING, repeats=True,
+    )  # fmt: skip
     publish(op, inplace=True)
     return op
 

@@ -117,11 +117,9 @@ unsafe_view = LaidOp(
     "_unsafe_view(Tensor self, int[] size)",
     _view,
     {"self": lambda g, self_shape: g.reshape(self_shape)},
-    linear=True,
-    batch=Leading(call=lambda self, size: reshape(self, (self.shape[0], *size))),
-    finish=_made_there,
+    linear=True, batch=Leading(call=lambda self, size: reshape(self, (self.shape[0], *size))), finish=_made_there,
     run_lazily=_with_bits,
-)
+)  # fmt: skip
 
 
 def _of_one_version(result: Tensor, values: Sequence[Any]) -> Tensor:
@@ -479,13 +477,11 @@ describe(
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """,
-    expand_as="A view expanded to the size of another tensor.",
-    is_same_size="Whether two tensors have the same size.",
-    numel="The number of elements.",
-    ravel="The elements as a vector; a view where memory allows.",
+    expand_as="A view expanded to the size of another tensor.", is_same_size="Whether two tensors have the same size.",
+    numel="The number of elements.", ravel="The elements as a vector; a view where memory allows.",
     reshape_as="The elements in the shape of another tensor.",
     squeeze="A view without dimensions of size 1: all of them, or those that are named.",
     unsqueeze="A view with a new dimension of size 1.",
     view="The same memory in another shape, or read as another dtype; -1 stands for the size that is left.",
     view_as="A view in the shape of another tensor.",
-)
+)  # fmt: skip

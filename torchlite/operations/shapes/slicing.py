@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, LaidView, describe, publish
+from ...core.declare import By, Composite, LaidOp, LaidView, describe, publish
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
 from ..formulas import zeros
@@ -76,7 +76,7 @@ select = LaidView(
 select_backward: LaidOp = LaidOp(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index)",
     in_zeros(_select),
-    {"grad_output": lambda g, dim, index: select.apply(g, dim, index)},
+    {"grad_output": select},
     linear=True,
     batch=Leading(more=1),
 )
@@ -85,13 +85,10 @@ select_scatter: LaidOp = LaidOp(
     in_copy(_select),
     {
         "self": lambda g, src_shape, dim, index: select_scatter.apply(g, zeros(g, src_shape), dim, index),
-        "src": lambda g, dim, index: select.apply(g, dim, index),
+        "src": select,
     },
-    linear=True,
-    batch=LEADING,
-    shows="dim index",
-    complex_gradients=False,
-)
+    linear=True, batch=LEADING, shows="dim index", complex_gradients=False,
+)  # fmt: skip
 publish(select)
 publish(select_scatter)
 
@@ -123,7 +120,7 @@ slice_ = LaidView(
 slice_backward: LaidOp = LaidOp(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",
     in_zeros(cut_slice),
-    {"grad_output": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step)},
+    {"grad_output": slice_},
     linear=True,
     batch=LEADING,
 )
@@ -134,14 +131,10 @@ slice_scatter: LaidOp = LaidOp(
         "self": lambda g, src_shape, dim, start, end, step: slice_scatter.apply(
             g, zeros(g, src_shape), dim, start, end, step
         ),
-        "src": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step),
+        "src": slice_,
     },
-    linear=True,
-    exact_out=True,
-    batch=LEADING,
-    shows="dim start end step",
-    complex_gradients=False,
-)
+    linear=True, exact_out=True, batch=LEADING, shows="dim start end step", complex_gradients=False,
+)  # fmt: skip
 publish(slice_scatter)
 
 
@@ -205,7 +198,7 @@ diagonal = LaidView(
 diagonal_backward: LaidOp = LaidOp(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)",
     in_zeros(_diagonal),
-    {"grad_output": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    {"grad_output": diagonal},
     linear=True,
     batch=Leading(more=1),
 )
@@ -216,12 +209,10 @@ diagonal_scatter: LaidOp = LaidOp(
         "self": lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.apply(
             g, zeros(g, src_shape), offset, dim1, dim2
         ),
-        "src": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2),
+        "src": diagonal,
     },
-    linear=True,
-    batch=LEADING,
-    shows="offset dim1 dim2",
-)
+    linear=True, batch=LEADING, shows="offset dim1 dim2",
+)  # fmt: skip
 
 
 def _diag_embed(backend: Backend, array: Array, offset: int, dim1: int, dim2: int) -> Any:
@@ -238,7 +229,7 @@ def _diag_embed(backend: Backend, array: Array, offset: int, dim1: int, dim2: in
 diag_embed = LaidOp(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)",
     _diag_embed,
-    {"self": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    {"self": diagonal},
     linear=True,
     batch=Leading(more=1),
 )
@@ -291,7 +282,7 @@ unfold = LaidView(
 unfold_backward: LaidOp = LaidOp(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step)",
     _unfold_backward,
-    {"grad_in": lambda g, dim, size, step: unfold.apply(g, dim, size, step)},
+    {"grad_in": By(unfold, {"dimension": "dim"})},
     linear=True,
     batch=Leading(more=-1),
 )

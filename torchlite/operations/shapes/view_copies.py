@@ -93,10 +93,8 @@ narrow_copy = LaidOp(
     "narrow_copy(Tensor self, int dim, int start, int length)",
     _narrow,
     {"self": _narrow_backward},
-    linear=True,
-    exact_out=True,
-    batch=LEADING,
-)
+    linear=True, exact_out=True, batch=LEADING,
+)  # fmt: skip
 publish(narrow_copy)
 
 

@@ -102,35 +102,22 @@ def _c2r_backward(g: Tensor, dim: Ints, normalization: int) -> Tensor:
     return half
 
 
-c2c: LaidOp = LaidOp(
-    "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward)",
-    _c2c,
-    {"self": lambda g, dim, normalization, forward: c2c.apply(g, dim, normalization, not forward)},
-    check=_check(dt.COMPLEX, "complex"),
-    node="FftC2CBackward0",
-    linear=True,
-    batch=LEADING,
-)
-r2c = LaidOp(
-    "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided)",
-    _r2c,
-    {"self": _r2c_backward},
-    check=_check(dt.FLOAT, "floating-point"),
-    node="FftR2CBackward0",
-    linear=True,
-    batch=LEADING,
-)
-c2r = LaidOp(
-    "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size)",
-    _c2r,
-    {"self": _c2r_backward},
-    check=_check(dt.COMPLEX, "complex"),
-    node="FftC2RBackward0",
-    linear=True,
-    batch=LEADING,
-)
-for _op in (c2c, r2c, c2r):
-    publish(_op, method=False)
+def _declare(name: str, last: str, kernel: Any, vjp: Any, category: int, kind: str) -> LaidOp:
+    op = LaidOp(
+        f"_fft_{name}(Tensor self, int[] dim, int normalization, {last})", kernel, {"self": vjp},
+        check=_check(category, kind), node=f"Fft{name.upper()}Backward0", linear=True, batch=LEADING,
+    )  # fmt: skip
+    publish(op, method=False)
+    return op
+
+
+def _c2c_backward(g: Tensor, dim: Ints, normalization: int, forward: bool) -> Tensor:
+    return c2c.apply(g, dim, normalization, not forward)
+
+
+c2c = _declare("c2c", "bool forward", _c2c, _c2c_backward, dt.COMPLEX, "complex")
+r2c = _declare("r2c", "bool onesided", _r2c, _r2c_backward, dt.FLOAT, "floating-point")
+c2r = _declare("c2r", "int last_dim_size", _c2r, _c2r_backward, dt.COMPLEX, "complex")
 
 
 # ---- what is common to the public functions

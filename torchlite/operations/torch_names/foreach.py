@@ -10,9 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, Signature, publish, publish_python, published
+from ...core.declare import Composite, publish, publish_python, published, seen_whole
 from ...core.machine import Tensor, functions, public
-from ...core.state import is_watched, local
 from ..reductions.vector_norms import vector_norm
 
 _SCALAR = "Scalar(Tensor[] self, Scalar scalar)"
@@ -124,27 +123,13 @@ def _caller(form: str, method: Callable[..., Any]) -> Callable[..., list[Any]]:
 def _published(name: str, forms: Sequence[str], call: Callable[[str], Callable[..., Any]]) -> None:
     """Publish the forms of one function; `call(form)` is what a form does."""
     if len(forms) == 1:
-        publish_python(name + forms[0], _shown(name + forms[0], call(forms[0])), method=False)
+        publish_python(name + forms[0], seen_whole(name + forms[0])(call(forms[0])), method=False)
     else:
         texts = [f"{name}.{form}" for form in forms]
-        shown = [_shown(text, call(form)) for text, form in zip(texts, forms)]
+        shown = [seen_whole(text)(call(form)) for text, form in zip(texts, forms)]
         publish(*map(Composite, texts, shown), names=name, method=False)
     if name.endswith("_"):
         functions[name] = _giving_back(functions[name])
-
-
-def _shown(text: str, call: Callable[..., Any], overload: str = "default") -> Callable[..., Any]:
-    """A form that a dispatch mode sees as one call."""
-    signature = Signature(text)
-
-    def run(*values: Any) -> Any:
-        if not is_watched():
-            return call(*values)
-        told: Any = local.state.mode.seer
-        made = told.together(signature.name, signature.overload or overload, signature, values)
-        return tuple(made) if isinstance(made, list) else made
-
-    return run
 
 
 def _giving_back(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,8 +166,11 @@ for _names, _forms in _FORMS.items():
 
 def _of_each(schema: str, f: Callable[..., Any], overload: str = "default") -> None:
     """Publish a function that gives the results of `f` on each tensor."""
-    call = _shown(schema, lambda self, *more: tuple([f(t, *more) for (t,) in _spread(self, ())]), overload)
-    publish_python(schema, call, method=False)
+
+    def each(self: Any, *more: Any) -> tuple[Any, ...]:
+        return tuple([f(t, *more) for (t,) in _spread(self, ())])
+
+    publish_python(schema, seen_whole(schema, overload)(each), method=False)
 
 
 def _power_sum(t: Tensor, ord: Any, dtype: Any) -> Tensor:

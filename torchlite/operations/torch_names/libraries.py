@@ -240,15 +240,13 @@ _only_on_cuda(
 )
 
 describe(
-    cudnn_convolution="`convolution` on CUDA.",
-    cudnn_convolution_transpose="A transposed `convolution` on CUDA.",
+    cudnn_convolution="`convolution` on CUDA.", cudnn_convolution_transpose="A transposed `convolution` on CUDA.",
     cudnn_convolution_relu="`convolution` on CUDA, and `relu` of it.",
     cudnn_convolution_add_relu="`relu` of a `convolution` on CUDA with `alpha * z` added.",
     cudnn_batch_norm="`native_batch_norm` on CUDA.",
     cudnn_affine_grid_generator="`affine_grid_generator` on CUDA, with corners aligned.",
     cudnn_grid_sampler="`grid_sampler_2d` on CUDA: bilinear, zeros outside, with corners aligned.",
-    mkldnn_convolution="`convolution`.",
-    batch_norm_stats="Mean of each channel, and one over its deviation, on CUDA.",
+    mkldnn_convolution="`convolution`.", batch_norm_stats="Mean of each channel, and one over its deviation, on CUDA.",
     batch_norm_elemt="What is normalized by statistics that are given, on CUDA.",
     batch_norm_gather_stats="The statistics of the whole from those of parts of `count` elements each, on CUDA.",
     batch_norm_gather_stats_with_counts="The statistics of the whole from those of parts, on CUDA.",

@@ -69,10 +69,13 @@ def _cupy_folder() -> Path:
 @functools.cache
 def cache() -> Path:
     """The folder of what was built for this CuPy: in `TORCHLITE_CUDA_ON_HOST_CACHE`, or in the user's cache."""
+    headers = cuda_headers()
+    assert headers is not None
     seen = [p for p in sorted(HERE.rglob("*")) if p.is_file() and p.suffix in (".h", "")]
+    seen += sorted(headers.glob("cuda_[fb]*16.h*"))  # by what they say, since environments come and go
     user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     root = Path(os.environ.get("TORCHLITE_CUDA_ON_HOST_CACHE") or Path(user, "torchlite", "cuda_on_host"))
-    folder = root / _digest(wheel(), _KERNEL_FLAGS, str(cuda_headers()), *[p.read_bytes() for p in seen])
+    folder = root / _digest(wheel(), _KERNEL_FLAGS, *[p.read_bytes() for p in seen])
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -82,8 +85,9 @@ def _digest(*parts: Any) -> str:
 
 
 _FLAGS = ("-std=gnu++17", "-fPIC", "-w")
-# Arithmetic as it stands: no contraction of products and sums, no assumption about what types lie at an address.
-_KERNEL_FLAGS = (*_FLAGS, "-O1", "-ffp-contract=off", "-fno-strict-aliasing")
+# Arithmetic as it stands: no contraction of products and sums, no assumption about what types lie at an address. Of
+# the functions in CuPy's headers, those that a kernel calls are made, and no others.
+_KERNEL_FLAGS = (*_FLAGS, "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-fwhole-program")
 
 
 def _includes() -> list[str]:

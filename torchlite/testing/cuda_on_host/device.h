@@ -45,5 +45,5 @@ void count(Count kind);
 }  // namespace host_device
 
 #define HOST_KERNEL(name, function, threads) \
-  extern "C" const host_device::Kernel kernel_##name = \
+  extern "C" __attribute__((externally_visible)) const host_device::Kernel kernel_##name = \
       host_device::kernel<&function>(&function, host_device::threads);

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...absent import explanation
-from .compare import Colorize, Compare
-from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, trim_sigfig, unit_to_english
-from .timer import Language, Timer, timer
+from .utils.common import (
+    Measurement,
+    TaskSpec,
+    ordered_unique,
+    select_unit,
+    set_torch_threads,
+    trim_sigfig,
+    unit_to_english,
+)
+from .utils.compare import Colorize, Compare
+from .utils.timer import Language, Timer, timer
 
 
 def __getattr__(name: str) -> Any:

@@ -84,16 +84,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start(self, loader: DataLoader[Any]) -> None:
         context = loader.multiprocessing_context or multiprocessing
         job = Job(
-            self._dataset_kind,
-            self._dataset,
-            self._auto_collation,
-            self._collate_fn,
-            self._drop_last,
-            self._base_seed,
-            self._shared_seed,
-            loader.worker_init_fn,
-            loader.num_workers,
-        )
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last, self._base_seed,
+            self._shared_seed, loader.worker_init_fn, loader.num_workers,
+        )  # fmt: skip
         self._finalizer = weakref.finalize(self, _end, os.getpid(), self._workers, self._done)
         for index in range(loader.num_workers):
             self._workers.append(_Worker(context, job, index, self._done, self._workers))

@@ -68,7 +68,11 @@ INLINE float nearest_exp_of(float x)
     return times_power(sum + (p * r * (r * r) + ((1.0f - sum) + near + (lost * sum + FUSED(half, r, r - near)))), bits);
 }
 
-INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
+INLINE float sigmoid_of(float x)
+{
+    const float power = exp_of(-x), sum = 1.0f + power, share = 1.0f / sum, lost = 1.0f - sum + power;
+    return sum == INFINITY ? 0 : share - share * share * lost;
+}
 
 // e to the x is a power of 2, and that times what is returned.
 INLINE double expm1_of_rest(double x, double *power)
@@ -99,17 +103,32 @@ INLINE float tanh_of(float x)
 
 // ---- logarithms
 
+// (log(1 + f) - f + f^2 / 2) / f^3 for f from the square root of a half, less 1, to that of two, less 1.
+#define LOG_SERIES(p, f) \
+    POLYNOMIAL(p, f, 6.91554766e-2f, -1.178988223e-1f, 1.187293175e-1f, -1.23843328e-1f, 1.421866284e-1f, \
+               -1.666925191e-1f, 2.000222636e-1f, -2.499998657e-1f, 3.333331044e-1f)
+
 // log(x) + n log(2) + more for a normal x, of which the last is small.
 INLINE float log_of_normal(float x, int32_t n, float more)
 {
     const int32_t bits = bits_of(x) - 0x3f3504f3;
-    const float f = with_bits((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;  // from the square root of a half, less 1, on
+    const float f = with_bits((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
     const float square = f * (0.5f * f), most = f - square, left = ((f - most) - square) - FUSED(f, 0.5f * f, -square);
     const float whole = (float)((bits >> 23) + n), large = whole * 0.693359375f, sum = large + most, lost = (large - sum) + most;
     float p;
-    POLYNOMIAL(p, f, 6.91554766e-2f, -1.178988223e-1f, 1.187293175e-1f, -1.23843328e-1f, 1.421866284e-1f,
-               -1.666925191e-1f, 2.000222636e-1f, -2.499998657e-1f, 3.333331044e-1f)
+    LOG_SERIES(p, f)
     return sum + (f * f * f * p + (whole * -2.12194440e-4f + (left + lost + more)));
+}
+
+// log(x) for a normal x, to some 1e-9.
+INLINE double wide_log_of_normal(float x)
+{
+    const int32_t bits = bits_of(x) - 0x3f3504f3;
+    const float f = with_bits((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+    const double wide = f;
+    float p;
+    LOG_SERIES(p, f)
+    return (bits >> 23) * 0.69314718055994530942 + (wide - wide * wide * (0.5 - wide * p));
 }
 
 // The logarithm of what need not be finite or positive.

@@ -25,8 +25,9 @@ typedef ptrdiff_t N;
     /* where.c */ \
     X(choose, (const uint8_t *mask, const void *x, const void *y, void *to, N n, N item)) \
     /* running.c */ \
-    X(cumsum, (const float *x, float *y, N first, N n, N last)) \
-    X(cumprod, (const float *x, float *y, N first, N n, N last)) \
+    X(cumsum, (const float *x, float *y, N first, N n, N last, N from, N after)) \
+    X(cumprod, (const float *x, float *y, N first, N n, N last, N from, N after)) \
+    X(logcumsumexp, (const float *x, float *y, N first, N n, N last, N from, N after)) \
     X(products, (const float *x, float *y, N rows, N n)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
@@ -71,8 +72,7 @@ typedef ptrdiff_t N;
                    double eps)) \
     X(layer_norm_slope, (const float *g, const float *x, const float *mean, const float *rstd, const float *w, \
                          float *dx, N rows, N n)) \
-    X(layer_norm_sums, (const float *g, const float *x, const float *mean, const float *rstd, double *dw, double *db, \
-                        float *room, N rows, N n)) \
+    X(layer_norm_sums, (const float *g, const float *x, const float *mean, const float *rstd, float *to, N rows, N n)) \
     /* columns.c: along the middle of (first, n, last) */ \
     X(softmax_between, (const float *x, float *y, N first, N n, N last, int logarithm)) \
     X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \

@@ -3,8 +3,6 @@
 
 #include "elementary.h"
 
-#define FEW_ROWS 32
-
 APART float largest(const float *x, N n)
 {
     float m = -INFINITY;
@@ -112,16 +110,14 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
 {
     for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
         float m = mean[r], v = rstd[r];
-        double sum, along, left;
-        WIDE_SUM(left, n, x[i] - m)  // what the mean was rounded by
-        left /= n;
-        if (w) {
-            WIDE_SUM(sum, n, g[i] * w[i])
-            WIDE_SUM(along, n, g[i] * w[i] * (x[i] - m))
-        } else {
-            WIDE_SUM(sum, n, g[i])
-            WIDE_SUM(along, n, g[i] * (x[i] - m))
+        double sum = 0, along = 0, left = 0;  // the last is what the mean was rounded by
+        PRAGMA(omp simd reduction(+ : sum, along, left)) for (N i = 0; i < n; i++) {
+            const float share = w ? g[i] * w[i] : g[i], far = x[i] - m;
+            sum += share;
+            along += share * far;
+            left += far;
         }
+        left /= n;
         double slope = (along - left * sum) / n * v * v;
         float a = (float)(sum / n - left * slope), c = (float)slope;
         if (w) {
@@ -132,28 +128,20 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
     }
 }
 
-// To the weight and the bias: sums over rows, of a few in single precision, of those in double. `room` is for 2 n floats.
+// To the weight and the bias, for n of each: sums over a few rows, in single precision.
 void IN_ISA(layer_norm_sums)(const float *restrict g, const float *restrict x, const float *restrict mean,
-                             const float *restrict rstd, double *restrict dw, double *restrict db, float *restrict room,
-                             N rows, N n)
+                             const float *restrict rstd, float *restrict to, N rows, N n)
 {
-    float *restrict w = room, *restrict b = room + n;
-    memset(dw, 0, n * sizeof *dw);
-    memset(db, 0, n * sizeof *db);
-    for (N first = 0; first < rows; first += FEW_ROWS) {
-        N after = first + FEW_ROWS < rows ? first + FEW_ROWS : rows;
-        memset(room, 0, 2 * n * sizeof *room);
-        for (N r = first; r < after; r++, g += n, x += n) {
-            float m = mean[r], v = rstd[r];
-            double left;
-            WIDE_SUM(left, n, x[i] - m)
-            float k = (float)(left / n * v);
-            SIMD for (N i = 0; i < n; i++) {
-                w[i] += g[i] * ((x[i] - m) * v - k);
-                b[i] += g[i];
-            }
+    float *restrict w = to, *restrict b = to + n;
+    memset(to, 0, 2 * n * sizeof *to);
+    for (N r = 0; r < rows; r++, g += n, x += n) {
+        float m = mean[r], v = rstd[r];
+        double left;
+        WIDE_SUM(left, n, x[i] - m)
+        float k = (float)(left / n * v);
+        SIMD for (N i = 0; i < n; i++) {
+            w[i] += g[i] * ((x[i] - m) * v - k);
+            b[i] += g[i];
         }
-        SIMD for (N i = 0; i < n; i++) dw[i] += w[i];
-        SIMD for (N i = 0; i < n; i++) db[i] += b[i];
     }
 }

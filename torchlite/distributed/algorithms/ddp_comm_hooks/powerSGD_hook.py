@@ -37,23 +37,10 @@ class PowerSGDState:
     """
 
     __slots__ = (
-        "batch_tensors_with_same_shape",
-        "compression_stats_logging_frequency",
-        "error_dict",
-        "iter",
-        "matrix_approximation_rank",
-        "min_compression_rate",
-        "next_stats_report",
-        "orthogonalization_epsilon",
-        "p_memory_dict",
-        "process_group",
-        "q_memory_dict",
-        "rng",
-        "start_powerSGD_iter",
-        "total_numel_after_compression",
-        "total_numel_before_compression",
-        "use_error_feedback",
-        "warm_start",
+        "batch_tensors_with_same_shape", "compression_stats_logging_frequency", "error_dict", "iter",
+        "matrix_approximation_rank", "min_compression_rate", "next_stats_report", "orthogonalization_epsilon",
+        "p_memory_dict", "process_group", "q_memory_dict", "rng", "start_powerSGD_iter",
+        "total_numel_after_compression", "total_numel_before_compression", "use_error_feedback", "warm_start",
     )  # fmt: skip
 
     def __init__(

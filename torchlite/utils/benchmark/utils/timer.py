@@ -9,8 +9,8 @@ import timeit
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ... import cuda, settings
-from .measurement import Measurement, TaskSpec
+from .... import cuda
+from .common import Measurement, TaskSpec, set_torch_threads
 
 
 def timer() -> float:
@@ -55,12 +55,8 @@ class Timer:
 
     def _measured(self, measure: Callable[[], tuple[int, list[float]]]) -> Measurement:
         """What `measure` gives, with so many threads as were asked for."""
-        before = settings.get_num_threads()
-        settings.set_num_threads(self._task_spec.num_threads)
-        try:
+        with set_torch_threads(self._task_spec.num_threads):
             number, times = measure()
-        finally:
-            settings.set_num_threads(before)
         return Measurement(number, times, self._task_spec)
 
     def _time(self, number: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 
-from .measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
+from .common import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 _BEST, _GOOD, _BAD, _VERY_BAD = "\033[92m\033[1m", "\033[34m\033[1m", "\033[2m\033[91m", "\033[31m\033[1m"
 _END = "\033[0m\033[0m"

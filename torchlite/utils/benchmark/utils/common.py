@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import statistics
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+
+from .... import settings
 
 _LEAST = 25e-9  # seconds: no interval of confidence is smaller
 _MAX_FIGURES = 4
@@ -39,6 +42,17 @@ def trim_sigfig(x: float, n: int) -> float:
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
     """Each element once, in the order in which they came."""
     return list(dict.fromkeys(elements))
+
+
+@contextlib.contextmanager
+def set_torch_threads(n: int) -> Iterator[None]:
+    """Compute with so many threads inside."""
+    before = settings.get_num_threads()
+    settings.set_num_threads(n)
+    try:
+        yield
+    finally:
+        settings.set_num_threads(before)
 
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
