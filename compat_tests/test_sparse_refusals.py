@@ -66,6 +66,7 @@ torch.baddbmm(X, D, D); torch.baddbmm(D, D, X); torch.baddbmm(D, X, D); torch.ba
 torch.bmm(X, D); D.baddbmm_(D, X); x * torch.ones(2, 4, 4); torch.pow(2, x); torch.normal(d, x); torch.bincount(x);
 torch.nn.functional.margin_ranking_loss(x, x, d); torch.nn.functional.multilabel_soft_margin_loss(d, x);
 torch.nn.functional.pad(x, (1, -1)); torch.normal(x, d);
+torch.sparse.sampled_addmm(x, x, d); torch.sparse.sampled_addmm(x, d, x);
 torch.linalg.solve(x, d); torch.linalg.solve(d, x); torch.mm(d[:, :0], torch.zeros(0, 4).to_sparse_csc());
 torch.mm(torch.zeros(4, 4).to_sparse_bsc((2, 2)), d); torch.nn.functional.max_unpool2d(X, X.long(), 2);
 torch.nn.functional.pixel_shuffle(torch.ones(1, 4, 2, 2).to_sparse_csr(), 2);

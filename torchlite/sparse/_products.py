@@ -461,12 +461,13 @@ def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
     if is_compressed(self) and self.array.blocked:
         raise self.backend.real.missing("sparse_sampled_addmm.out", makes=True)
-    if is_compressed(self) and self.layout is not sparse_csr:
-        raise RuntimeError(
-            f"sampled_addmm: Expected result to have sparse csr layout, but got {layout_name(self)}"
-        )
     if not is_compressed(self):
         raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if is_sparse(t):
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_name(t)}")
+    if self.layout is not sparse_csr:
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {layout_name(self)}")
     for name, t in (("mat2", mat2), ("self", self)):
         if t.dtype is not mat1.dtype:
             raise RuntimeError(
@@ -475,10 +476,8 @@ def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
             )
     _check_sizes(self, mat1, mat2)
     if self.dtype not in INEXACT - dt.WIDE.keys():
-        raise RuntimeError(
-            "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
-            f"{self.dtype.legacy}"
-        )
+        kinds = "a floating-point or complex tensor"
+        raise RuntimeError(f"sparse_sampled_addmm: Expected self to be {kinds}, but got {self.dtype.legacy}")
 
 
 sampled_addmm_op = OfTensors(
