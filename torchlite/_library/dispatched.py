@@ -105,24 +105,6 @@ def _where(condition: Tensor, *choices: Any) -> Callable[[], Tensor] | None:
     return parts
 
 
-def _logits_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int
-) -> Callable[[], Tensor]:
-    """The gradient of the entropy of logits."""
-
-    def parts() -> Tensor:
-        if pos_weight is None:
-            made = (self.sigmoid() - target) * g
-        else:
-            t = pos_weight * target
-            made = ((t + 1 - target) * self.sigmoid() - t) * g
-        if weight is not None:
-            made.mul_(weight)
-        return made.div_(self.numel()) if reduction == 1 else made
-
-    return parts
-
-
 def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] | None:
     """A number less a tensor, in PyTorch's own code, is a tensor filled with it, less the other."""
     if isinstance(other, Tensor) or alpha != 1 or not (_formula() or _inside()):
@@ -133,7 +115,6 @@ def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] |
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
-    "binary_cross_entropy_with_logits_backward": _logits_gradient,
     "rsub": _number_less,
     "where": _where,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),

@@ -122,15 +122,15 @@ def pairwise(
     schema: str, value: Callable[..., Any], slope: Callable[..., Any], bend: Callable[..., Any],
     to_target: Callable[..., Any] | None = None, cross: Callable[..., Any] | None = None, *, label: str,
     back_label: str | None = None, back_node: str | None = None, odd: bool = False, in_rows: bool = False,
-    as_self: bool = False, stepwise: Callable[..., Any] | None = None, **more: Any,
+    as_self: bool = False, in_steps: Callable[..., Any] | None = None, **more: Any,
 ) -> Elementwise:  # fmt: skip
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `slope` changes its
     sign where self and target change places, so that it gives that too. `in_rows` says that gradients lie row by row,
-    however the operands do; `as_self`, that they lie as `self` does. `stepwise` is `slope` on tensors, where PyTorch
-    has no op for it: to differentiate again takes what its steps keep.
+    however the operands do; `as_self`, that they lie as `self` does. `in_steps` is the gradient on tensors, where
+    PyTorch has no op for it: modes see its steps, and to differentiate again takes what these keep.
     """
     of = _Formulas(schema, value, slope, in_rows)
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
@@ -143,12 +143,12 @@ def pairwise(
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else as_operand(1) if as_self else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
-    rules: dict[str, Any] = {"self": of.times_g(stepwise) if stepwise else back, "target": None}
+    rules: dict[str, Any] = {"self": in_steps or back, "target": None}
     if to_target is not None:
         rules["target"] = By(back, {"self": "target", "target": "self"}) if odd else of.times_g(to_target)
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
-        on_arrays=by_kernel_of(back) if stepwise else by_kernel, by_pair=of.parts, **shared | more,
+        on_arrays=by_kernel_of(back) if in_steps else by_kernel, by_pair=of.parts, **shared | more,
     )  # fmt: skip
 
 
@@ -321,9 +321,17 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
-def _logits_slope_in_steps(xp: Namespace, x: Tensor, t: Any, w: Any, pos: Any) -> Any:
-    s = x.sigmoid()
-    return _weighted(s - t if pos is None else _of_positives(t, pos) * s - pos * t, w)
+def _logits_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int
+) -> Tensor:
+    if pos_weight is None:
+        made = (self.sigmoid() - target) * g
+    else:
+        t = pos_weight * target
+        made = ((t + 1 - target) * self.sigmoid() - t) * g
+    if weight is not None:
+        made.mul_(weight)
+    return made.div_(self.numel()) if reduction == MEAN else made
 
 
 def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
@@ -364,8 +372,7 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=as_operand(1), as_self=True,
-    stepwise=_logits_slope_in_steps,
-    non_differentiable=("weight", "pos_weight"),
+    in_steps=_logits_gradient, non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
 binary_cross_entropy_with_logits = publish(bce_with_logits, function=False, method=False)
