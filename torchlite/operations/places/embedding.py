@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
-from ...core.machine import Tensor
+from ...core.machine import Tensor, bump
 from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, type_text
 from ...kernels.summing import widened
@@ -360,6 +360,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
     if backend.values and not backend.level:
         rows = tensors.zeros((*self.shape, num_classes), dtype=self.dtype, layout=self.layout, device=self.device)
+        bump(rows)  # as PyTorch's zeros does inside
         return rows.scatter_(-1, self.unsqueeze(-1), 1)
     return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
 
