@@ -18,7 +18,8 @@ from ...core.declare import (
     publish_python,
     published,
 )  # fmt: skip
-from ...core.machine import Tensor, fitting_array, result_type
+from ...core.machine import Tensor, fitting_array, requires_grad, result_type
+from ...core.state import is_watched, local
 from ...core.values import (
     Array,
     Backend,
@@ -143,13 +144,23 @@ def pairwise(
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
         arranged=contiguous if in_rows else as_operand(1) if as_self else None, by_pair=of.back_parts, **shared,
     )  # fmt: skip
-    rules: dict[str, Any] = {"self": in_steps or back, "target": None}
+    rules: dict[str, Any] = {"self": _seen_in_steps(back, in_steps) if in_steps else back, "target": None}
     if to_target is not None:
         rules["target"] = By(back, {"self": "target", "target": "self"}) if odd else of.times_g(to_target)
     return Elementwise(
         schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
         on_arrays=by_kernel_of(back) if in_steps else by_kernel, by_pair=of.parts, **shared | more,
     )  # fmt: skip
+
+
+def _seen_in_steps(back: Elementwise, in_steps: Callable[..., Any]) -> Formula:
+    """A gradient that is made of steps where a graph or a mode gets to see them."""
+
+    def gradient(g: Tensor, *values: Any) -> Tensor:
+        recorded = local.state.mode.records and any(requires_grad(t) for t in (g, *values) if isinstance(t, Tensor))
+        return in_steps(g, *values) if recorded or is_watched() else back.apply(g, *values)
+
+    return Formula(gradient, f"g {' '.join([p.name for p in back.signature.params[1:]])}")
 
 
 def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:
