@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine import functions
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten
+from .slices import joined, slices
 
 __all__ = ["map"]
 
@@ -25,6 +25,4 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     if any(leaf.shape[0] != leaves[0].shape[0] for leaf in leaves):
         shapes = [leaf.shape for leaf in leaves]
         raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {shapes}.")
-    slices = zip(*(leaf.unbind(0) for leaf in leaves), strict=True)
-    results = [f(tree_unflatten(each, spec), *args) for each in slices]
-    return tree_map(lambda *parts: functions["stack"](parts), *results)
+    return joined([f(each, *args) for each in slices(leaves, spec, 0)], 0)

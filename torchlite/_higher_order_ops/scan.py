@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine import functions
 from ..core.values import wrap_dim
-from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves
+from .slices import joined, slices
 
 __all__ = ["scan"]
 
@@ -35,11 +35,11 @@ def scan(
     dim = wrap_dim(dim, leaves[0].ndim)
     if any(leaf.ndim <= dim or leaf.shape[dim] == 0 for leaf in leaves):
         raise RuntimeError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
-    slices = [tree_unflatten(each, spec) for each in zip(*(leaf.unbind(dim) for leaf in leaves), strict=True)]
+    parts = slices(leaves, spec, dim)
     state, outputs = init, []
-    for each in reversed(slices) if reverse else slices:
+    for each in reversed(parts) if reverse else parts:
         state, output = combine_fn(state, each)
         outputs.append(output)
     if reverse:
         outputs.reverse()
-    return state, tree_map(lambda *parts: functions["stack"](parts, dim), *outputs)
+    return state, joined(outputs, dim)

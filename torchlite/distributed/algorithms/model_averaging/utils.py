@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....core.machine import functions
 from ....nn.parameter import Parameter
+from ....utils.lists_of_tensors import _flatten_dense_tensors, _unflatten_dense_tensors
 from ...collectives import all_reduce
 from ...process_group import Group
 from ...world import _rank_not_in_group, get_world_size
@@ -19,11 +19,11 @@ def average_parameters(params: Iterator[Parameter], process_group: Group) -> Non
     if _rank_not_in_group(process_group):
         return
     averaged = list(params)
-    flat = functions["cat"]([parameter.data.reshape(-1) for parameter in averaged])
+    flat = _flatten_dense_tensors([parameter.data for parameter in averaged])
     flat /= get_world_size(process_group)
     all_reduce(flat, group=process_group)
-    for parameter, part in zip(averaged, flat.split([parameter.numel() for parameter in averaged]), strict=True):
-        parameter.data = part.view_as(parameter).type_as(parameter)
+    for parameter, part in zip(averaged, _unflatten_dense_tensors(flat, averaged), strict=True):
+        parameter.data = part.type_as(parameter)
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Parameter]:
