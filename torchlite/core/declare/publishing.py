@@ -8,14 +8,13 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from ..machine.noted import steps_of
-from ..machine.operands import tensors_in
+from ..machine.operands import get_recorded
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.registry import aliases, aten, functions
 from ..machine.tensor import Tensor
-from ..machine.view import requires_grad
 from ..machine.write import into
 from ..state import is_watched, local
 from .op import Op
@@ -169,12 +168,9 @@ def seen_whole(
     def declared(f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def run(*values: Any) -> Any:
-            mode = local.state.mode
-            if not is_watched():
+            if not is_watched() or (recorded and get_recorded(values)):
                 return f(*values)
-            if recorded and mode.records and any(requires_grad(t) for v in values for t in tensors_in(v)):
-                return f(*values)
-            seer: Any = mode.seer
+            seer: Any = local.state.mode.seer
             made = seer.together(signature.name, signature.overload or overload, signature, values)
             return tuple(made) if isinstance(made, list) else made
 

@@ -30,6 +30,7 @@ from .operands import (
     converted,
     fitting_array,
     form_of,
+    get_recorded,
     in_memory,
     result_type,
     tensors_in,

@@ -26,6 +26,11 @@ def tensors_in(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
+def get_recorded(values: Sequence[Any]) -> bool:
+    """Whether what is computed of these arguments now gets a history, or tangents."""
+    return local.state.mode.records and any(requires_grad(t) for value in values for t in tensors_in(value))
+
+
 def operands_in(value: Any) -> Sequence[Any]:
     """The tensors in one argument, or the number that it is."""
     return tensors_in(value) or (() if value is None or value.__class__ in (tuple, list) else (value,))

@@ -17,9 +17,9 @@ from ...core.declare import (
     publish_loss,
     publish_python,
     published,
-)  # fmt: skip
-from ...core.machine import Tensor, fitting_array, requires_grad, result_type
-from ...core.state import is_watched, local
+)
+from ...core.machine import Tensor, fitting_array, get_recorded, result_type
+from ...core.state import is_watched
 from ...core.values import (
     Array,
     Backend,
@@ -157,8 +157,8 @@ def _seen_in_steps(back: Elementwise, in_steps: Callable[..., Any]) -> Formula:
     """A gradient that is made of steps where a graph or a mode gets to see them."""
 
     def gradient(g: Tensor, *values: Any) -> Tensor:
-        recorded = local.state.mode.records and any(requires_grad(t) for t in (g, *values) if isinstance(t, Tensor))
-        return in_steps(g, *values) if recorded or is_watched() else back.apply(g, *values)
+        seen = is_watched() or get_recorded((g, *values))
+        return (in_steps if seen else back.apply)(g, *values)
 
     return Formula(gradient, f"g {' '.join([p.name for p in back.signature.params[1:]])}")
 
