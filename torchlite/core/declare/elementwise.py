@@ -419,13 +419,16 @@ class Scaled(Binary):
 
     def check_numbers(self, values: Sequence[Any], common: dt.dtype) -> None:
         alpha = values[2]
+        refused = None
         if isinstance(alpha, bool) and common is not dt.bool_:
-            raise RuntimeError("Boolean alpha only supported for Boolean results.")
-        if isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
-            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-        if isinstance(alpha, complex) and not common.is_complex:
+            refused = "Boolean alpha only supported for Boolean results."
+        elif isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
+            refused = "For integral input tensors, argument alpha must not be a floating point number."
+        elif isinstance(alpha, complex) and not common.is_complex:
+            refused = "For non-complex input tensors, argument alpha must not be a complex number."
+        if refused is not None:
             errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
-            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+            raise RuntimeError(refused)
         super().check_numbers(values, common)
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:
