@@ -1,7 +1,5 @@
 """`torch._prims_common`: what decompositions and testers ask about dtypes, sizes and strides."""
 
-from __future__ import annotations
-
 import enum
 
 from .. import symbolic

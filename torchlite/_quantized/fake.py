@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.declare import Composite, Op, describe, publish, published
 from ..core.machine import Tensor
-from ..core.values import Array, Namespace, dt
-from ..core.values.errors import not_implemented_for
+from ..core.values import Array, Namespace, dt, not_implemented_for
 from ..operations.formulas import tensors
 from .qparams import chosen
 

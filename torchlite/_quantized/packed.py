@@ -7,8 +7,7 @@ from typing import Any
 
 from ..backends.of_integers import PerTensor, real, rounded
 from ..core.declare import Composite, describe, publish, publish_python, published
-from ..core.machine import Tensor
-from ..core.machine.registry import functions
+from ..core.machine import Tensor, functions
 from ..core.values import dt
 from .operations import one_scale
 from .qparams import chosen

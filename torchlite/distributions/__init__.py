@@ -3,8 +3,6 @@
 The classes stand in files by family; PyTorch's own module for each class is another name of its family's.
 """
 
-from __future__ import annotations
-
 import sys as _sys
 
 from ..absent import lacking

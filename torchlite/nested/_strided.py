@@ -12,13 +12,11 @@ from typing import Any
 
 from ..autograd.function import Function
 from ..backends.meta.array import Memory, MetaArray
-from ..core.declare.elementwise import Elementwise
-from ..core.declare.rules import rules_in
+from ..core.declare import Elementwise, rules_in
 from ..core.machine import Tensor, as_class, wrap
 from ..core.machine.registry import registry
 from ..core.state import local
-from ..core.values import contiguous_strides, wrap_dim
-from ..core.values.errors import missing_kernel_of
+from ..core.values import contiguous_strides, missing_kernel_of, wrap_dim
 from ..operations.formulas import tensors
 from ._internal.by_name import name_of
 

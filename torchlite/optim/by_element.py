@@ -21,8 +21,7 @@ from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
 from ..core.state import is_watched, local
-from ..core.values import CPU, strided
-from ..core.values.layout import preserve_format
+from ..core.values import CPU, preserve_format, strided
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices, _group_tensors_by_device_and_dtype
 from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer

@@ -1,7 +1,5 @@
 """`torch.package`: models with the code that they are made by, in one file."""
 
-from __future__ import annotations
-
 from .exporter import EmptyMatchError, PackageExporter, PackagingError
 from .globs import Directory, GlobGroup
 from .importers import (

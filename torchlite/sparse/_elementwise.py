@@ -9,9 +9,7 @@ from typing import Any, NoReturn
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, coo, layout_name, like, short_name
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
-from ..core.values import broadcast_shapes
-from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import preserve_format, sparse_csr
+from ..core.values import broadcast_shapes, missing_kernel_of, preserve_format, sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there

@@ -6,10 +6,8 @@ import functools
 from typing import Any
 
 from ..backends.sparse import Compressed, Coo, Sparse
-from ..core.machine import Tensor
-from ..core.machine.fast import PRECISE
-from ..core.values import Array, Namespace
-from ..core.values.layout import sparse_csr
+from ..core.machine import PRECISE, Tensor
+from ..core.values import Array, Namespace, sparse_csr
 from ..kernels import sparse as kernels
 from ._family import is_coo
 

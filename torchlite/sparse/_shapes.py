@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 from ..backends.sparse import Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
 from ..core.machine import Tensor
-from ..core.values import wrap_dim
-from ..core.values.errors import missing_kernel_of
+from ..core.values import missing_kernel_of, wrap_dim
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from ..operations.formulas import tensors
 from ._family import is_coo, rule, tensor

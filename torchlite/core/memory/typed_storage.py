@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..machine import fitting_array
-from ..values import CPU, DeviceLike, dt, errors, get_backend, type_name, warn
+from ..values import CPU, DeviceLike, bear_name, dt, errors, get_backend, type_name, warn
 from ..values.device import device
-from ..values.pickling import bear_name
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
 _FORMS = (

@@ -14,8 +14,7 @@ from ...autograd.function import Function
 from ...backends.meta.array import Memory, MetaArray
 from ...core.machine import Tensor, as_class, wrap
 from ...core.state import local
-from ...core.values import Size, contiguous_strides
-from ...core.values.layout import jagged
+from ...core.values import Size, contiguous_strides, jagged
 from ...operations.formulas import tensors
 from .by_name import name_of, rule_of
 from .nested_int import NestedInt, size_of

@@ -32,9 +32,8 @@ from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import named, quick
 from ...core.state import Mode, State, local
+from ...core.values import Array, Backend, DeviceLike, Namespace, errors
 from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend, DeviceLike, Namespace
 from ...core.values.device import device
 from ...core.values.layout import (
     COMPRESSED,

@@ -18,11 +18,7 @@ from ...core.declare import (
     publish,
     published,
 )
-from ...core.machine import TensorBase, fast, functions
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.overrides import public
-from ...core.machine.tensor import Tensor
+from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase, fast, fitting_array, functions, public, result_type
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ...kernels.remainders import divided
 from ..formulas import options, over

@@ -9,8 +9,7 @@ from typing import Any
 from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
-from ...core.values import Array, Backend, Namespace, contiguous_format, dt
-from ...core.values.layout import strided
+from ...core.values import Array, Backend, Namespace, contiguous_format, dt, strided
 from ..making.copy import arranged_as_copy, clone
 from ..shapes.slicing import select
 from ..vocabulary import COMMON

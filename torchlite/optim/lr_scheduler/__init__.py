@@ -1,7 +1,5 @@
 """`torch.optim.lr_scheduler`: schedules of learning rates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...absent import lacking
