@@ -385,4 +385,5 @@ def hessian(
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many_in else found[0][0]
 
+
 __getattr__ = lacking(__name__)

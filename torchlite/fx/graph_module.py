@@ -324,10 +324,8 @@ class GraphModule(Module):
         (folder / "__init__.py").write_text("from .module import *")
         if saved:
             warn(
-                "Was not able to save the following children modules as reprs -saved as pickled files instead: "
-                f"{saved}"
+                f"Was not able to save the following children modules as reprs -saved as pickled files instead: {saved}"
             )
-
 
     # ---- hooks and text
 

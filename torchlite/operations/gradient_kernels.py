@@ -11,6 +11,7 @@ from ..core.machine import PRECISE, Node, fetch
 if TYPE_CHECKING:
     from ..core.declare.op import Op
 
+
 def by_kernel(op: Op) -> Callable[..., Any]:
     """`on_arrays=` of an op whose derivative is an op: its nodes run the kernel of that at once."""
     rule = op.joint or op.rules[0][1]

@@ -364,7 +364,6 @@ class Elementwise(Optimizer):
         for name, value in zip(counts, counted):
             state[name].fill_(value)
 
-
     # ---- on sparse gradients
 
     def _step_on_sparse(self, group: dict[str, Any], params: Sequence[Any]) -> list[Tensor]:

@@ -42,8 +42,7 @@ class NAdam(Elementwise):
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         order = (
-            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
-            "maximize foreach capturable differentiable"
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"
         )
         super().__init__(params, options(locals(), "lr eps betas weight_decay momentum_decay", order))
 

@@ -2,14 +2,7 @@
 
 from .exporter import EmptyMatchError, PackageExporter, PackagingError
 from .globs import Directory, GlobGroup
-from .importers import (
-    Importer,
-    ObjMismatchError,
-    ObjNotFoundError,
-    OrderedImporter,
-    is_from_package,
-    sys_importer,
-)
+from .importers import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, is_from_package, sys_importer
 from .reader import PackageImporter
 
 __all__ = [

@@ -158,9 +158,7 @@ class _Names:
         self.many = f"{self.lines}{' block' if blocked else ''}s"
 
 
-def check_compressed(
-    layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]
-) -> None:
+def check_compressed(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]) -> None:
     """Refuse parts that make no tensor of this size and layout."""
     names = _Names(layout_)
     batch, block = starts.dim() - 1, 2 * (layout_ in (sparse_bsr, sparse_bsc))

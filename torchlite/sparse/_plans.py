@@ -20,9 +20,7 @@ def _of_rows(
     return _added(made, base, beta, alpha)
 
 
-def _of_places(
-    xp: Namespace, mat: Coo, dense: Array, base: Array | None = None, beta: Any = 0, alpha: Any = 1
-) -> Any:
+def _of_places(xp: Namespace, mat: Coo, dense: Array, base: Array | None = None, beta: Any = 0, alpha: Any = 1) -> Any:
     """The same of coordinates."""
     rows, columns = mat.indices.array
     made = kernels.product(xp, rows, columns, mat.values.array, dense, mat.shape[0], True)

@@ -180,8 +180,7 @@ def _softmax_backward(log: bool) -> Any:
 
 def _publish_softmax(name: str, log: bool) -> Any:
     backward = OfTensors(
-        f"_sparse_{name}_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self)",
-        _softmax_backward(log),
+        f"_sparse_{name}_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self)", _softmax_backward(log)
     )
     publish(backward, method=False)
     return OfTensors(

@@ -47,8 +47,7 @@ _OF_BLOCKS = {
 }  # fmt: skip
 _OF_LINES = {  # of layouts without blocks
     _EMPTY + "[0]": "cummax cummin",
-    _STRIDES:
-        "_pad_circular1d _pad_circular2d _pad_circular3d block_diag constant_pad_nd diag_embed",
+    _STRIDES: "_pad_circular1d _pad_circular2d _pad_circular3d block_diag constant_pad_nd diag_embed",
 }
 _OF_MATRICES = {_EMPTY + "[]": "linalg_det linalg_slogdet slogdet"}
 _OF_DIMENSIONS = {  # where a dimension is named

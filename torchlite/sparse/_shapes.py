@@ -85,8 +85,7 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)  # type: ignore[call-arg]
     first, second = [f"{d}({'Batch' if d < batch else 'Sparse' if d < batch + 2 else 'Dense'})" for d in dims]
     raise RuntimeError(
-        "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
-        f"{first} and {second}"
+        f"transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got {first} and {second}"
     )
 
 
@@ -164,9 +163,7 @@ def _unsqueeze(t: Tensor, dim: int) -> Tensor:
 def _in_range(t: Tensor, dim: int, index: int) -> int:
     size = t.shape[dim]
     if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
     return index % size
 
 

@@ -133,8 +133,6 @@ class SavedNumber(SavedNumberParts):
         return self.value
 
 
-
-
 class SavedWrite:
     """The result of a write through a view, whose history is the view's for as long as that is there."""
 

@@ -233,6 +233,7 @@ for _name in (
 ):  # fmt: skip
     setattr(TypedStorage, f"_{_name}", getattr(TypedStorage, _name))
 
+
 def _of_type(storage: UntypedStorage | TypedStorage, kind: Any) -> TypedStorage:
     """A storage converted to elements of another type, given as a class of storages or its name."""
     name = kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__

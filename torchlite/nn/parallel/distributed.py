@@ -312,4 +312,3 @@ class _DDPSink(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         ctx.reducer.begin()
         return (None, *grads)
-

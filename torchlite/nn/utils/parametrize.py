@@ -154,8 +154,7 @@ def _begin(modules: ParametrizationList, original: Tensor) -> Any:
                 pass
     if not isinstance(new, (Tensor, Sequence)):
         raise ValueError(
-            "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-            f"Got {type(new).__name__}"
+            f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(new).__name__}"
         )
     return new
 

@@ -299,8 +299,7 @@ def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_for
     if memory_format is contiguous_format or memory_format is preserve_format:
         return bool(self.array.flags.c_contiguous)
     refuse_batch(
-        (self,),
-        "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format",
+        (self,), "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
     )
     if len(shape) != _RANKS[memory_format]:
         return False

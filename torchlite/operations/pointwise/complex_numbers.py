@@ -110,9 +110,7 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 # ---- conjugates
 
-conj_physical = Unary(
-    "conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy
-)
+conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy)
 in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1")
 publish(in_place, function=False, method=False, inplace=True)
 publish_python(

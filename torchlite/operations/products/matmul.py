@@ -163,10 +163,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
 
 
 # Words of a product of two tensors of one dtype, with a fast path.
-_FAST: dict[str, Any] = {
-    "fast": fast.binary,
-    "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32},
-}
+_FAST: dict[str, Any] = {"fast": fast.binary, "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32}}
 
 
 def adjoint(t: Tensor) -> Tensor:

@@ -87,7 +87,6 @@ class InPlaceView(Op):
             target.edge = shown.edge
         return target
 
-
     def shown_by(self, run: Callable[..., Any], target: Tensor, values: Sequence[Any]) -> Any:
         """What a handler makes the target show, which still shows what it did."""
         array = target.array

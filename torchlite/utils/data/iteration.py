@@ -100,8 +100,7 @@ def _can_pin() -> bool:
 
     if not is_available():
         warn(
-            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-            "used.",
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
         )
         return False
     return True
