@@ -112,6 +112,7 @@ class Elementwise(Optimizer):
     """The base of the algorithms that treat every element alike."""
 
     formula: ClassVar[Callable[..., None]]
+    kept: ClassVar[dict[str, float]] = {}  # the arrays of a state, and with what they are filled at first
     # A step that is counted, on one dense tensor that has its state, in the operations that a dispatch mode sees of it
     # in PyTorch.
     _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
@@ -129,8 +130,8 @@ class Elementwise(Optimizer):
         return {"step": 0.0}
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        """The arrays of a state, and with what they are filled at first."""
-        raise NotImplementedError
+        """`kept`, or what a group's options make of it."""
+        return self.kept
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         """The numbers that the formula takes; `counts` are those of the state, to be brought up to date.
