@@ -13,6 +13,7 @@ from . import (
     _conversions,
     _coo,
     _elementwise,
+    _kernel_names,
     _making,
     _masks,
     _products,
