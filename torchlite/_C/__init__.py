@@ -27,10 +27,10 @@ from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
 from ..core.memory import use_count as _storage_Use_Count
 from ..core.state import local
+from ..core.values import Size
 from ..core.values.device import device, get_default_device
 from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
-from ..core.values.size import Size
 from ..cpu import _get_cpu_capability
 from ..jit import ScriptFunction
 from ..operations.linalg.base import _LinAlgError

@@ -4,8 +4,8 @@ import enum
 
 from .. import symbolic
 from ..core.machine import Tensor
+from ..core.values import Size
 from ..core.values.device import device
-from ..core.values.size import Size
 from .dtypes import *
 from .sizes import *
 

@@ -63,7 +63,7 @@ class _HookMixin:
     def _register_hook(backward_hooks: Any, hook: Any) -> Any:
         from collections import OrderedDict
 
-        from ..core.machine.hooks import register
+        from ..core.machine import register
 
         hooks = OrderedDict() if backward_hooks is None else backward_hooks
         return hooks, register(hooks, hook)

@@ -39,7 +39,7 @@ from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
 if TYPE_CHECKING:
-    from ..core.declare.op import Op
+    from ..core.declare import Op
 
 _FLAT = np.dtype(np.uint8)
 _PINNED = 1  # cudaMemoryTypeHost

@@ -6,7 +6,7 @@ The classes stand in files by family; PyTorch's own module for each class is ano
 import sys as _sys
 
 from ..absent import lacking
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from . import (
     categories,
     composed,

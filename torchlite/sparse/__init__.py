@@ -7,7 +7,7 @@ from typing import Any
 
 from ..absent import explanation
 from ..core.machine import Tensor
-from ..core.values.errors import missing_kernel_of
+from ..core.values import missing_kernel_of
 from ..operations.formulas import tensors
 from . import (
     _conversions,

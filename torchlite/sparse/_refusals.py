@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..backends.sparse import CompressedBackend, CooBackend, Sparse, layout_name, short_name
-from ..core.declare.elementwise import Elementwise
+from ..core.declare import Elementwise
 from ..core.machine import Tensor
 from ..core.machine.registry import registry
-from ..core.values.errors import missing_kernel_of
+from ..core.values import missing_kernel_of
 from ._family import is_sparse, rule
 
 _EMPTY = "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ...core.declare.elementwise import Elementwise
+from ...core.declare import Elementwise
 from ...core.machine import Tensor
 from ...core.machine.registry import registry
 from ...operations.formulas import tensors

@@ -11,7 +11,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
 from ...core.state import Context, State
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
