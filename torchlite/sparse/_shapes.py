@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 from ..backends.sparse import Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
 from ..core.machine import Tensor
-from ..core.values import dt, wrap_dim
-from ..core.values.errors import missing_kernel_of
+from ..core.values import dt, missing_kernel_of, wrap_dim
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from ..operations.formulas import tensors
 from ._family import is_coo, is_sparse, rule, tensor
@@ -88,8 +87,7 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)  # type: ignore[call-arg]
     first, second = [f"{d}({'Batch' if d < batch else 'Sparse' if d < batch + 2 else 'Dense'})" for d in dims]
     raise RuntimeError(
-        "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
-        f"{first} and {second}"
+        f"transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got {first} and {second}"
     )
 
 
@@ -167,9 +165,7 @@ def _unsqueeze(t: Tensor, dim: int) -> Tensor:
 def _in_range(t: Tensor, dim: int, index: int) -> int:
     size = t.shape[dim]
     if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
     return index % size
 
 

@@ -6,15 +6,10 @@ import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from ..machine import fast
+from ..machine import BROADCAST, PLAIN, Hooked, Tensor, TensorBase, fast
 from ..machine.array_backward import backward_on_arrays
-from ..machine.batching import BROADCAST
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
-from ..machine.overrides import PLAIN
 from ..machine.rare import RARE, kernel_names, lacking
-from ..machine.saved import Hooked
-from ..machine.tensor import Tensor
-from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import State, is_watched, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides

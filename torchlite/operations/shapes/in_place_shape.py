@@ -7,19 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, Signature, describe, publish, publish_python, published
-from ...core.machine import TensorBase
+from ...core.machine import PLAIN, Tensor, TensorBase, bump, wrap, wrap_shown
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
-from ...core.machine.overrides import PLAIN
 from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
-from ...core.machine.tensor import Tensor, wrap, wrap_shown
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
-from ...core.machine.write import bump
 from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
 from ...core.state import local, silent
+from ...core.values import DeviceLike, forward_not_implemented, missing_kernel_of
 from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import forward_not_implemented, missing_kernel_of
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,
@@ -91,7 +87,6 @@ class InPlaceView(Op):
         elif shown.edge is not None:
             target.edge = shown.edge
         return target
-
 
     def shown_by(self, run: Callable[..., Any], target: Tensor, values: Sequence[Any]) -> Any:
         """What a handler makes the target show, which still shows what it did."""
