@@ -377,7 +377,7 @@ class Binary(Elementwise):
 
     def __init__(
         self, name: str, kernel: Any = None,
-        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None, *,
+        vjp: tuple[Callable[..., Any] | None, ...] | dict[str, Any] | Callable[..., Any] | None = None, *,
         schema: str = "Operand self, Operand other", **more: Any,
     ) -> None:  # fmt: skip
         rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp

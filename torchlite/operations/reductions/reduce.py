@@ -10,9 +10,10 @@ from typing import Any
 from ...core.declare import Op, Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.machine.write import into
-from ...core.state import local
+from ...core.state import is_watched, local
 from ...core.values import Array, Backend, Namespace, dt, errors
 from ...kernels.summing import add_reduce
+from ..formulas import ones
 from ..shapes.joining import cat
 from .in_one_kernel import in_one_kernel
 
@@ -156,24 +157,26 @@ def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.prod(axis, keepdims=keepdim)
 
 
+def looked_at(t: Tensor) -> bool:
+    """Whether a formula may depend on the values of a tensor: those of a transform, or that a mode sees, show none."""
+    backend = t.backend.real
+    return backend.values and not backend.level and not is_watched()
+
+
 def products_of_others(x: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, by products from both ends; zeros do no harm."""
     x = x.float() if x.dtype in dt.HALVES else x
     n = x.shape[dim] if x.dim() else 1
     if n < 2:
         return x.new_ones(x.shape)
-    before = x.narrow(dim, 0, n - 1).cumprod(dim)
-    after = x.narrow(dim, 1, n - 1).flip(dim).cumprod(dim).flip(dim)
-    ends = before.narrow(dim, n - 2, 1), after.narrow(dim, 0, 1)
-    if n == 2:
-        return cat.apply([ends[1], ends[0]], dim)
-    return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
+    one = ones(x, [1 if d == dim % x.dim() else n for d, n in enumerate(x.shape)])
+    before = cat.apply([one, x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    return before * cat.apply([one, x.narrow(dim, 1, n - 1).flip(dim)], dim).cumprod(dim).flip(dim)
 
 
 def _prod_by_division(g: Tensor, self: Tensor, result: Tensor) -> Tensor | None:
     """Where nothing is seen near zero: PyTorch's way, which shows when `self` has changed unnoticed."""
-    backend = self.backend.real
-    if not self.dim() or not backend.values or backend.level or bool((self.detach().abs() <= TINY).any()):
+    if not self.dim() or not looked_at(self) or bool((self.detach().abs() <= TINY).any()):
         return None
     return g * conj(result / self)
 
@@ -185,8 +188,7 @@ def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Zeros where two factors are, whatever the gradient is: but to differentiate again takes the products."""
-    backend = self.backend.real
-    if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
+    if not local.state.mode.grad and looked_at(self) and int((self == 0).sum()) > 1:
         return g.new_zeros(self.shape)
     found = _prod_by_division(g, self, result)
     if found is not None:
