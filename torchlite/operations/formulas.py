@@ -59,3 +59,9 @@ def zeros(like: Tensor, shape: Any) -> Tensor:
     """Zeros of a tensor's dtype on its device."""
     made: Tensor = functions["zeros"](shape, **options(like)) if is_watched() else like.new_zeros(shape)
     return made
+
+
+def ones(like: Tensor, shape: Any) -> Tensor:
+    """Ones of a tensor's dtype on its device."""
+    made: Tensor = functions["ones"](shape, **options(like)) if is_watched() else like.new_ones(shape)
+    return made

@@ -383,10 +383,9 @@ def _mul_in_place(self: Tensor, other: Any) -> None:
 def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
     if not is_sparse(self) or not _is_number(other):
         what = "division" if name.startswith("div") else "floor division"
-        raise RuntimeError(
-            f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got shape "
-            f"{list(getattr(other, 'shape', ()))} for divisor)"
-        )
+        shape = f"shape {list(getattr(other, 'shape', ()))} for divisor"
+        got = "a sparse divisor" if is_sparse(other) and not other.dim() else shape
+        raise RuntimeError(f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got {got})")
     array = self.array if name == "div" or more == (None,) else _one(self)
     return like(self, array.with_values(registry[name].apply(array.values, other, *more)))
 

@@ -83,8 +83,9 @@ class Composite:
         self.by_form = self.comes_to is not None
 
     def apply(self, *values: Any) -> Any:
-        autocast = local.state.mode.autocast
-        return self.made_of(*(values if autocast is None else autocast.cast(self.signature.name, values)))
+        mode = local.state.mode
+        values = values if mode.autocast is None else mode.autocast.cast(self.signature.name, values)
+        return self.made_of(*values) if mode.seer is None else mode.seer.composite(self.made_of, values)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)

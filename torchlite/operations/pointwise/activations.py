@@ -376,14 +376,26 @@ def _in_rows(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy("C")
 
 
+def _log_sigmoid(xp: Namespace, x: Array) -> tuple[Any, Any]:
+    """That, and what PyTorch keeps for the derivative."""
+    buffer = xp.exp(-xp.absolute(x))
+    return _in_rows(xp.minimum(x, 0) - xp.log1p(buffer)), buffer
+
+
 log_sigmoid_backward = Elementwise(
-    "log_sigmoid_backward(Tensor grad_output, Tensor self)", lambda xp, g, x: g * _sigmoid(xp, -x),
-    {"grad_output": ITSELF, "self": _log_sigmoid_bend}, **_FLOATS, arranged=as_operand(0),
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor? buffer=None)",
+    lambda xp, g, x, buffer: g * _sigmoid(xp, -x),
+    {"grad_output": ITSELF, "self": _log_sigmoid_bend, "buffer": None}, **_FLOATS, arranged=as_operand(0),
 )  # fmt: skip
+_log_sigmoid_forward = Op(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", _log_sigmoid, {"self": log_sigmoid_backward},
+    differentiable=1, node="LogSigmoidBackward0", batch=LEADING,
+)  # fmt: skip
+publish(_log_sigmoid_forward, function=False, method=False)
 log_sigmoid_ = Unary(
-    "log_sigmoid",
-    lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.absolute(x)))),
-    log_sigmoid_backward, exact_out=True, **_FLOATS, arranged=contiguous, on_arrays=by_kernel,
+    "log_sigmoid", lambda xp, x: _log_sigmoid(xp, x)[0], By(log_sigmoid_backward, buffer=None),
+    exact_out=True, **_FLOATS, arranged=contiguous, on_arrays=by_kernel,
+    made_of=lambda self: lambda: _log_sigmoid_forward.apply(self)[0],
 )  # fmt: skip
 log_sigmoid = publish(log_sigmoid_, function=False, method=False)
 

@@ -283,7 +283,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
-    return chain(list(items))
+    return chain(items).view((items[0].shape[0], items[-1].shape[1]))
 
 
 def chain(items: list[Tensor]) -> Tensor:
