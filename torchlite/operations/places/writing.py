@@ -14,6 +14,7 @@ from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, or_own
+from ...kernels.extremes import largest_unsigned
 from ...kernels.summing import widened
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
@@ -101,8 +102,7 @@ def check_range(xp: Namespace, index: Array, size: int, error: Callable[[int], E
     """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
         from_low = index - low if low else index
-        # As unsigned numbers, those below are the largest.
-        if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
+        if largest_unsigned(from_low) >= size - low:
             raise error(int(index[(index < low) | (index >= size)].reshape(-1)[0].item()))
 
 
