@@ -179,12 +179,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
                     if fits and backend in kernels:
                         operand = state.quiet(operator.mul, operand, alpha)
-                if (
-                    fits
-                    and dtype in direct
-                    and 0 not in array.strides
-                    and (not mode.grad or self.edge is edge is None)
-                ):
+                if fits and dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
                     state.quiet(kernels[backend], array, operand, array)
                     counter = self.counter
                     if counter is None:

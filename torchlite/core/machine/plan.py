@@ -41,9 +41,7 @@ _UNTYPED: Any = (None, None)  # a result of which neither dtype is known beforeh
 Plan = Any  # a function (state, mode, tensors) giving the results
 
 
-def form_of_call(
-    values: Sequence[Any], tensors: list[Tensor], levels: Collection[int] = ()
-) -> tuple[Any, ...] | None:
+def form_of_call(values: Sequence[Any], tensors: list[Tensor], levels: Collection[int] = ()) -> tuple[Any, ...] | None:
     """What tells calls apart: the form of each tensor, which is added to `tensors`, and each plain value.
 
     None where there is anything else, a tensor above the devices but for these levels, or one made in inference mode.
