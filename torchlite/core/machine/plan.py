@@ -235,7 +235,7 @@ def plan_op(
             if outputs.__class__ is not array_class:
                 outputs = asarray(outputs)
             if outputs.dtype is numpy_type and outputs.base is None:
-                results = wrap_unmarked(outputs, result_type, backend)
+                results: Any = wrap_unmarked(outputs, result_type, backend)
             else:
                 results = wrap_results(outputs, out_dtype, backend)
         else:

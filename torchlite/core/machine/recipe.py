@@ -70,7 +70,7 @@ def _source(edges_from: list[Any], keeping: list[Any], through: list[int], resha
     others = {which for _, which, _, _ in keeping if which.__class__ is int}.difference(sources)
     edges = [f"edge{k}" for k in sources] or ["None"]
     results = ["results"] if single else [f"results[{nr}]" for nr in range(through[-1] + 1)]
-    entries = [_entry(i, *kept[1:], edges_from, single) for i, kept in enumerate(keeping)]
+    entries = [_entry(i, kept, edges_from, single) for i, kept in enumerate(keeping)]
     certain = not keeping or any([not kept[3] and kept[:3] != (None, None, None) for kept in keeping])
     return "\n ".join([
         "def written(tensors, bound, results):",
@@ -101,8 +101,9 @@ def _edge(k: int, reshaped: bool) -> list[str]:
     return [*lines, f"if other_shape(edge{k}, t{k}): return general(tensors, bound, results)"] if reshaped else lines
 
 
-def _entry(i: int, which: Any, nr: int | None, only_for: Sequence[int], edges_from: list[Any], single: bool) -> str:
+def _entry(i: int, kept: tuple[Any, Any, Any, Any], edges_from: list[Any], single: bool) -> str:
     """What is kept under a saved name: a tensor, several, a result or a constant."""
+    _, which, nr, only_for = kept
     if which.__class__ is int:
         entry = f"(t{which}, 0 if (counter := t{which}.counter) is None else counter.n)"
     elif which is not None:

@@ -105,7 +105,8 @@ def in_steps(steps: Sequence[Any], count: int) -> Any:
     These are numbered: `count` that the plan is given, then what was made of them; places say where which stand.
     """
     there = [f"tensors[{n}]" for n in range(count)]
-    lines, names = ["def written(state, mode, tensors):"], {}
+    lines = ["def written(state, mode, tensors):"]
+    names: dict[str, Any] = {}
     for step, (call, arguments, places, *which) in enumerate(steps):
         items = [f"value{step}_{at}" for at in range(len(arguments))]
         names |= {f"call{step}": call, **dict(zip(items, arguments))}

@@ -134,7 +134,7 @@ def _recipe(op: Op) -> tuple[Any, tuple[int, ...]]:
     return op.node_class, tuple([-1 if what else at - 1 for _, at, what in op._to_note])
 
 
-_recipes = {op: _recipe(op) for op in (select, slice_)}
+_recipes: dict[Any, tuple[Any, tuple[int, ...]]] = {op: _recipe(op) for op in (select, slice_)}
 if native is None:
     method("__getitem__")(getitem)
 else:
