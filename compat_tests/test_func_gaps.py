@@ -241,6 +241,14 @@ def test_forward_mode_off_inside_jvp(torch, tell):
 
 
 @same_story
+def test_hinges_and_ends_of_ranges_inside(torch, tell):
+    x, signs = torch.arange(6.0).reshape(2, 3) / 4, torch.tensor([1.0, -1.0, 1.0])
+    hinge = torch.nn.functional.hinge_embedding_loss
+    tell(torch.func.vmap(hinge, (0, None))(x, signs), torch.func.jvp(lambda x: hinge(x, signs, 0.7), (x,), (x.exp(),)))
+    tell(torch.func.vmap(lambda end: torch.linspace(0, end, 4))(x[0]))
+
+
+@same_story
 def test_functional_call_hands_back_what_the_module_replaced(torch, tell):
     class Counting(torch.nn.Module):
         def __init__(self):

@@ -25,11 +25,11 @@ def _formula() -> str | None:
     return None if task is None else getattr(getattr(task.node, "op", None), "name", "")
 
 
-def _inside(name: str = "") -> bool:
-    """Whether a function made of operations makes the call, or that of a name."""
+def _inside(*names: str) -> bool:
+    """Whether a function made of operations makes the call, or one of these names."""
     seer: Any = local.state.mode.seer
     inside = seer.inside if is_watched() else None
-    return inside is not None and (not name or getattr(inside, "__name__", "") == name)
+    return inside is not None and (not names or getattr(inside, "__name__", "") in names)
 
 
 def _arithmetic(values: Sequence[Any]) -> str:
@@ -112,9 +112,23 @@ def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] |
     return lambda: functions["empty_like"](self, memory_format=preserve_format).fill_(other).sub_(self)
 
 
+def _softmax(name: str) -> Callable[..., Any]:
+    """Of another dtype, that of a tensor brought to it."""
+
+    def parts(self: Tensor, dim: int, dtype: Any = None) -> Callable[[], Tensor] | None:
+        def of_type() -> Tensor:
+            return functions[name](self.to(dtype), dim, False)
+
+        return None if dtype in (None, self.dtype) else of_type
+
+    return parts
+
+
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
+    "log_softmax.int": _softmax("_log_softmax"),
+    "softmax.int": _softmax("_softmax"),
     "rsub": _number_less,
     "where": _where,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
@@ -138,7 +152,8 @@ _WINDOWS = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
-        | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside("type_as") else {}),
+        | ({"layout": self.layout, "device": self.device}
+           if _formula() == "_to_copy" or _inside("type_as", "of_type") else {}),
     ),
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},
@@ -149,10 +164,19 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     **_pooled("fractional_max_pool3d_backward", "kernel_size", "output_size"),
 }  # fmt: skip
 
+
+def _between(given: Sequence[Any]) -> str:
+    """Ends of a range, each a number or a tensor."""
+    kinds = ["Tensor" if isinstance(end, Tensor) else "Scalar" for end in given[:2]]
+    return "_".join(kinds) if "Tensor" in kinds else "default"
+
+
 _FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
     "arange": lambda given: ("default", "default", "start", "start_step")[len(given)],
     "empty": lambda given: "memory_format",
     "eye": lambda given: "m" if len(given) > 1 else "default",
+    "linspace": _between,
+    "logspace": _between,
     "normal": lambda given: "float_float",
     "randint": lambda given: "low",
 }
