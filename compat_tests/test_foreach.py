@@ -190,7 +190,7 @@ MISFITS = {
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_misfits(misfit: str) -> None:
     def program(torch: Any, tell: Any) -> None:
-        for name in ("exp", "exp_", "add", "add_", "copy_", "addcmul", "lerp", "zero_", "pow", "clamp_max_"):
+        for name in ("exp", "exp_", "sub", "sub_", "copy_", "addcmul", "lerp", "zero_", "pow", "clamp_max_"):
             with pytest.raises((TypeError, RuntimeError)) as caught:
                 MISFITS[misfit](getattr(torch, f"_foreach_{name}"), torch.ones(2))
             tell(caught.type.__name__, str(caught.value))

@@ -30,9 +30,9 @@ _WITH_VALUE = (
 _FORMS: dict[str, Sequence[str]] = {
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round "
     "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc": ("(Tensor[] self)",),
-    "add": (_SCALAR, _SCALARS, _TENSOR_ALPHA, _LIST_ALPHA),
+    "add": (_TENSOR_ALPHA, _SCALAR, _SCALARS, _LIST_ALPHA),
     "sub": (_SCALAR, _SCALARS, _LIST_ALPHA),
-    "mul div": (_SCALAR, _SCALARS, _TENSOR, _LIST),
+    "mul div": (_TENSOR, _SCALAR, _SCALARS, _LIST),
     "clamp_max clamp_min maximum minimum": (_SCALAR, _SCALARS, _LIST),
     "addcdiv addcmul": _WITH_VALUE,
     "lerp": (
