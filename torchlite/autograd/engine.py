@@ -298,7 +298,7 @@ class GraphTask:
                         have = entry[at]
                         if have is None:
                             entry[at] = grad
-                        elif entry[at + 1]:
+                        elif entry[at + 1] and have.__class__ is grad.__class__:
                             quiet(iadd, have, grad)
                         else:
                             have = entry[at] = self.total(have, grad, edge)

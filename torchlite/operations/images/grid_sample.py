@@ -277,13 +277,11 @@ def _check_ranks(input: Tensor, grid: Tensor, mode: int) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}")
 
 
-def _fold_batch(input: Tensor, grid: Tensor) -> tuple[int, Tensor, Tensor]:
-    """A batch of batches as one."""
-    dims = grid.shape[-1]
-    size = input.shape[0] if input.dim() == dims + 3 else grid.shape[0]
-    images = input if input.dim() == dims + 3 else input.expand((size, *input.shape))
-    points = grid if grid.dim() == dims + 3 else grid.expand((size, *grid.shape))
-    return size, images.flatten(0, 1), points.flatten(0, 1)
+def _fold_batch(dims: int, *tensors: Tensor) -> tuple[int, list[Tensor]]:
+    """Batches of batches as one, of tensors some of which have one batch alone."""
+    size = next(t.shape[0] for t in tensors if t.dim() == dims + 3)
+    each = [t if t.dim() == dims + 3 else t.expand((size, *t.shape)) for t in tensors]
+    return size, [t.flatten(0, 1) for t in each]
 
 
 _OPTIONS = "int interpolation_mode, int padding_mode, bool align_corners"
@@ -293,12 +291,11 @@ def _declare(dims: int) -> LaidOp:
     name = f"grid_sampler_{dims}d"
 
     def of_batch(input: Tensor, grid: Tensor, *options: Any) -> Tensor:
-        size, images, points = _fold_batch(input, grid)
+        size, (images, points) = _fold_batch(dims, input, grid)
         return op.apply(images, points, *options).unflatten(0, (size, images.shape[0] // max(size, 1)))
 
     def backward_of_batch(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> Any:
-        size, images, points = _fold_batch(input, grid)
-        gs = (g if g.dim() == dims + 3 else g.expand((size, *g.shape))).flatten(0, 1)
+        size, (gs, images, points) = _fold_batch(dims, g, input, grid)
         made = backward.apply(gs, images, points, *options)
         return tuple([m if m is None else m.unflatten(0, (size, m.shape[0] // max(size, 1))) for m in made])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
-from ...core.machine import Tensor, bump
+from ...core.machine import Tensor, bump, refuse_batch
 from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, type_text
 from ...kernels.summing import widened
@@ -374,11 +374,11 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         elif num_classes <= largest:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
-        if backend.level:
-            raise RuntimeError(
-                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
-            )
-        raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
+        refuse_batch(
+            (self,),
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.",
+        )
+        num_classes = int(self.max().item()) + 1
     if backend.values and not backend.level:
         rows = tensors.zeros((*self.shape, num_classes), dtype=self.dtype, layout=self.layout, device=self.device)
         bump(rows)  # as PyTorch's zeros does inside
