@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.machine import Tensor, functions
-from ..core.machine.operands import result_type
+from ..core.machine import Tensor, functions, result_type
 from ..core.state import is_watched, local
-from ..core.values import get_default_device
-from ..core.values.layout import preserve_format
+from ..core.values import get_default_device, preserve_format
 
 
 def _formula() -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.machine import Tensor, functions
 from ..core.state import is_watched
-from ..core.values.layout import preserve_format
+from ..core.values import preserve_format
 
 
 class _Tensors:

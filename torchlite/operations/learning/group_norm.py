@@ -158,9 +158,7 @@ def _group_gradients(
     return of_statistics if made[0] is None else made[0] + of_statistics, *made[1:]
 
 
-def _through_statistics(
-    input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, n: int
-) -> Tensor:
+def _through_statistics(input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, n: int) -> Tensor:
     """The gradient through mean and deviation of n elements; PyTorch passes over each where the other has none."""
     rows = input.reshape((*mean.shape, n))
     n = n or 1

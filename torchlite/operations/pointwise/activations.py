@@ -340,9 +340,7 @@ mish_backward = Elementwise(
     "mish_backward(Tensor grad_output, Tensor self)", _mish_slope, {"grad_output": ITSELF, "self": _mish_bend},
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
-mish_ = Unary(
-    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backward, **_FLOATS, on_arrays=by_kernel
-)
+mish_ = Unary("mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backward, **_FLOATS, on_arrays=by_kernel)
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace(False)
 
 
@@ -434,13 +432,12 @@ def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> A
     s = gate.sigmoid()
     slope = s * (1 - s)
     by_gate = grad_output * slope * (to_value + to_gate * value * (1 - 2 * s))
-    return (
-        to_value * s + to_gate * value * slope,
-        cat.apply((grad_output * slope * to_gate, by_gate), dim),
-    )
+    return (to_value * s + to_gate * value * slope, cat.apply((grad_output * slope * to_gate, by_gate), dim))
 
 
 glu_backward = Op("glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING)
+
+
 def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     """The result lies as a product of the two halves does."""
     t = values[0]
@@ -451,9 +448,7 @@ def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     return backend.ordered(outputs, result_strides(half[0], (half, half)))
 
 
-glu_ = Along(
-    "glu(Tensor self, int dim=-1)", _glu, glu_backward, check=_check_halves, arranged=_arranged_as_product
-)
+glu_ = Along("glu(Tensor self, int dim=-1)", _glu, glu_backward, check=_check_halves, arranged=_arranged_as_product)
 glu = publish(glu_, function=False, method=False)
 
 

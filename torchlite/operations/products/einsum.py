@@ -19,14 +19,8 @@ from .matmul import bmm, matmul
 
 # What is wrong with dots: that they are no ellipsis, and that there was one.
 _DOTS = {
-    "operand": (
-        "operand {} that is not part of any ellipsis",
-        "operand {} for which an ellipsis was already found",
-    ),
-    "output": (
-        "output that is not part of any ellipsis (...)",
-        "output but an ellipsis (...) was already found",
-    ),
+    "operand": ("operand {} that is not part of any ellipsis", "operand {} for which an ellipsis was already found"),
+    "output": ("output that is not part of any ellipsis (...)", "output but an ellipsis (...) was already found"),
 }
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -12,8 +12,7 @@ from ...core.declare import Op, conj, describe, exchanged, method, publish
 from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
-from ...core.values import Array, Namespace, dt, errors, or_own
-from ...core.values.layout import sparse_coo, strided
+from ...core.values import Array, Namespace, dt, errors, or_own, sparse_coo, strided
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
@@ -164,10 +163,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
 
 
 # Words of a product of two tensors of one dtype, with a fast path.
-_FAST: dict[str, Any] = {
-    "fast": fast.binary,
-    "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32},
-}
+_FAST: dict[str, Any] = {"fast": fast.binary, "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32}}
 
 
 def adjoint(t: Tensor) -> Tensor:

@@ -7,8 +7,9 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
+from ...core.declare import Op, Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
+from ...core.machine.write import into
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, Namespace, dt, errors
 from ...kernels.summing import add_reduce
@@ -253,6 +254,14 @@ def _check_logical(name: str) -> Callable[..., None]:
     return check
 
 
+def _into_bools(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    """Whether bytes are true may be written as bools, too."""
+    apply = op.apply
+    if isinstance(out, TensorBase) and out.dtype is dt.bool_ and values[0].dtype is dt.uint8:
+        return into(out, lambda *given: apply(*given).bool(), values, op.name)
+    return into(out, apply, values, op.name)
+
+
 def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.any(axis, keepdims=keepdim)
 
@@ -265,7 +274,7 @@ for _name, _kernel in (("any", _any), ("all", _all)):
     # bool, but uint8 of uint8; no dimensions in the list mean none
     _words: dict[str, Any] = {
         "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "asks": False,
-        "check_out": _check_logical(_name),
+        "check_out": _check_logical(_name), "into": _into_bools,
     }  # fmt: skip
     _dims = Reduction(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel, **_words)
     publish(

@@ -225,11 +225,7 @@ def _check_inexact(self: Tensor, dim: int) -> None:
 
 
 logcumsumexp = Along(
-    "logcumsumexp(Tensor self, int dim)",
-    _logcumsumexp,
-    _logcumsumexp_vjp,
-    check_form=_check_inexact,
-    exact_out=True,
+    "logcumsumexp(Tensor self, int dim)", _logcumsumexp, _logcumsumexp_vjp, check_form=_check_inexact, exact_out=True
 )
 publish(logcumsumexp)
 

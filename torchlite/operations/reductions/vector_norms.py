@@ -6,17 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import (
-    Op,
-    Reduction,
-    all_dims,
-    conj,
-    describe,
-    fit_gradient,
-    publish,
-    published,
-    reduced_count,
-)
+from ...core.declare import Op, Reduction, all_dims, conj, describe, fit_gradient, publish, published, reduced_count
 from ...core.machine import Tensor, result_type
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, strided, wrap_dim

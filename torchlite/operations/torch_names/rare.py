@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.declare import Elementwise
-from ...core.declare.reduction import Along
+from ...core.declare import Along, Elementwise
 from ...core.machine import TensorBase
 from ...core.machine.rare import computed_wide, idle, kernel_names, lacking
 from ...core.machine.registry import registry
