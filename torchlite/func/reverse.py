@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import engine
-from ..core.machine import Tensor, TensorBase, form_of, resolve, wrap
+from ..core.machine import Tensor, TensorBase, form_of, functions, resolve, wrap
 from ..core.state import local
-from ..core.values import dt
+from ..core.values import dt, preserve_format
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, results_of, tensors, with_aux
 from .nested import NestedLevel
@@ -55,6 +55,8 @@ def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
     if gradient is None:
         if output.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if local.state.mode.seer is not None:
+            return functions["ones_like"](output, memory_format=preserve_format)
         return _like(output, 1)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")

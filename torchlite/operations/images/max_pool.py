@@ -333,12 +333,17 @@ def _unpool(backend: Backend, self: Array, indices: Array, output_size: Ints) ->
 
 def _declare_unpool(dims: int) -> Any:
     name = f"max_unpool{dims}d"
-    _, from_image = places_ops(f"_{name}_backward", dims)
     several = f"int[{dims}]"
+
+    def picked(g: Tensor, indices: Tensor) -> Tensor:
+        lead = indices.shape[:-dims]
+        places = indices.reshape((*lead, -1))
+        return g.contiguous().view((*lead, -1)).gather(-1, places).view(indices.shape)
+
     op = LaidOp(
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
-        {"self": lambda g, indices: from_image.apply(g, indices).contiguous(), "indices": None},
+        {"self": picked, "indices": None},
         node=f"MaxUnpool{dims}DBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
 
