@@ -1,11 +1,13 @@
 """Warnings and errors in the words of PyTorch's, of one process alone."""
 
+import datetime
 import importlib
 import re
 import warnings
 from functools import partial
 
 from .ranks import same, start
+from .stories import attempt
 
 
 def outcome(call):
@@ -91,6 +93,40 @@ def sizes_that_do_not_fit(torch, tell):
                 call(zeros(output), zeros(input))
             except RuntimeError as error:
                 tell(re.sub(r"^\[.*?\] (?=Check)|\n.*", "", str(error), flags=re.DOTALL))  # without when and where
+
+
+    for outs, ins in (
+        ([zeros(1), zeros(2)], [zeros(1), zeros(2)]), ([zeros(2), zeros(2)], [zeros(1), zeros(2)]),
+        ([zeros(1), zeros(1)], [zeros(2), zeros(2)]), ([zeros(2, 1), zeros(1, 2)], [zeros(2), zeros(2)]),
+        ([zeros(2)], [zeros(2), zeros(2)]), ([zeros(2), zeros(2)], [zeros(2)]),
+        ([zeros(4)[::2], zeros(2)], [zeros(2), zeros(2)]),
+        ([zeros(2, dtype=torch.complex64), zeros(2, 2)], [zeros(2, 2), zeros(2, 2)]),
+    ):  # fmt: skip
+        tell(outcome(lambda outs=outs, ins=ins: dist.all_to_all(outs, ins))[1])
+    pairs, numbers = torch.arange(4.0).view(2, 2), torch.arange(2.0).to(torch.complex64)
+    for mixed in (
+        lambda: dist.all_reduce_coalesced([pairs, numbers]),
+        lambda: dist.all_reduce_coalesced([pairs, pairs.to(torch.complex128)]),
+        lambda: dist.all_gather([numbers, torch.zeros(2, 2)], pairs),
+        lambda: dist.all_gather([pairs, pairs], torch.zeros(3, dtype=torch.complex64)),
+    ):
+        tell(outcome(mixed)[1], pairs.tolist(), numbers.tolist())
+
+
+def late(torch, tell):
+    """What the first rank says of those who do not come to a barrier; and what is no timeout."""
+    dist = start(torch)
+    groups = [dist.new_group() for _ in range(4)]
+    for group, timeout, everyone in zip(groups, (datetime.timedelta(0), 0.2, 0.2), (False, False, True)):
+        if dist.get_rank() == 0:
+            told = attempt(lambda: dist.monitored_barrier(group, timeout, everyone))  # noqa: B023
+            tell(told.partition(chr(10))[0], "timed out in monitoredBarrier after 0 ms" in told)
+    tell(attempt(lambda: dist.monitored_barrier(groups[3], 3)))
+    tell(dist.distributed_c10d._get_pg_config(dist.new_group([1, 0], group_desc="both")))
+
+
+def test_who_comes_late_to_a_barrier():
+    same(late)
 
 
 def test_tensors_whose_sizes_do_not_fit_are_refused_in_pytorchs_words():

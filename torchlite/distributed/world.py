@@ -441,6 +441,15 @@ def get_backend_config(group: Group = None) -> str:
     return (group or _get_default_group())._backend
 
 
+def _get_pg_config(group: Group = None) -> dict[str, Any]:
+    """What a group is: its names, what it talks by, and who is in it."""
+    pg = group or _get_default_group()
+    return {
+        "pg_name": pg.group_name, "pg_desc": pg.group_desc, "backend_config": get_backend_config(group),
+        "pg_size": pg.size(), "ranks": get_process_group_ranks(group),
+    }  # fmt: skip
+
+
 def get_pg_count() -> int:
     """How many groups have been made of which all processes know."""
     return _world.count

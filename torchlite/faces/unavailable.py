@@ -46,7 +46,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "distributed.messages: _store_based_barrier; distributed.work: _IllegalWork;"
         "distributed.world: _TORCHCOMM_AVAILABLE _rank_not_in_group;"
         "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
-        " _get_global_rank _get_process_group_name _resolve_process_group _world",
+        " _get_global_rank _get_process_group_name _resolve_process_group _world; distributed.world: _get_pg_config",
     ),
     "distributed.elastic": ("", ""),
     "distributed.elastic.agent": ("", ""),
