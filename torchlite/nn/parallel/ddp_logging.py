@@ -79,10 +79,10 @@ class Log:
             indices = [" ".join(map(str, bucket.numbers)) for bucket in reducer.buckets]
             self.told["rebuilt_per_bucket_param_indices"] = ", ".join(indices)
 
-    def fail(self, error: Exception) -> None:
-        """Keep that something was refused."""
+    def fail(self, error: Exception, iteration: int) -> None:
+        """Keep that something was refused, and when."""
         kind = "" if isinstance(error, RuntimeError) else f"{type(error)}: "
-        self.told |= {"has_error": 1, "error": f"{kind}{error}"}
+        self.told |= {"has_error": 1, "error": f"{kind}{error}", "iteration": iteration}
 
 
 _SAID_BY_ENVIRONMENT = """

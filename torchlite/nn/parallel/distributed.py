@@ -291,7 +291,7 @@ class DistributedDataParallel(Module, Joinable):
         try:
             yield
         except Exception as error:
-            self.logger.fail(error)
+            self.logger.fail(error, self.reducer.iteration)
             raise
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
