@@ -20,6 +20,9 @@ def compressed(torch, dist, tell):
     for hook in (default.allreduce_hook, default.fp16_compress_hook):
         for options in ({}, {"gradient_as_bucket_view": True}):
             trained(torch, dist, tell, 3, lambda ddp, hook=hook: ddp.register_comm_hook(None, hook), **options)
+    for kind in torch.distributed.BuiltinCommHookType.__members__.values():
+        tell(str(kind), repr(kind), int(kind))
+        trained(torch, dist, tell, 2, lambda ddp, kind=kind: ddp._register_builtin_comm_hook(kind))
     wrapped = default.fp16_compress_wrapper(default.allreduce_hook)
     tell(wrapped.__name__, default.bf16_compress_wrapper(wrapped).__name__)
     trained(torch, dist, tell, 2, lambda ddp: ddp.register_comm_hook(None, wrapped))

@@ -59,6 +59,11 @@ def told_of_each(torch, tell):
         dist.all_to_all([z(1), z(1)], [z(1), z(1)])
         dist.all_to_all_single(z(2), z(2))
         dist.reduce_scatter_single(z(1), z(2))
+        with dist.record_comm("ours"):
+            dist.barrier()
+            with dist.record_comm("inner"):
+                dist.all_reduce(x, async_op=True).wait()
+            dist.broadcast(x, 0)
         for work in (dist.isend(x, 1), dist.irecv(x, 1)) if rank == 0 else (dist.irecv(x), dist.isend(x, 0)):
             work.wait()
     events = profile.function_events

@@ -53,6 +53,7 @@ def refused(torch, tell):
         lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
         lambda: dist.all_reduce(x, async_op=True).source_rank(), lambda: dist.destroy_process_group(),
         lambda: dist.get_rank(), lambda: dist.all_reduce(x), lambda: dist.destroy_process_group(),
+        lambda: dist.shrink_group((0,)), lambda: dist.shrink_group([]), lambda: dist.shrink_group([0], shrink_flags=7),
     ):  # fmt: skip
         told = outcome(call)
         tell(told[0], told[1] and told[1].partition(" part of group ")[0])
@@ -116,6 +117,8 @@ def sizes_that_do_not_fit(torch, tell):
 def late(torch, tell):
     """What the first rank says of those who do not come to a barrier; and what is no timeout."""
     dist = start(torch)
+    for excluded, flags in (([1], 0), ([5], 1), ([1], 2), ((1,), 0)):
+        tell(attempt(lambda: dist.shrink_group(excluded, shrink_flags=flags)))  # noqa: B023
     groups = [dist.new_group() for _ in range(4)]
     for group, timeout, everyone in zip(groups, (datetime.timedelta(0), 0.2, 0.2), (False, False, True)):
         if dist.get_rank() == 0:

@@ -94,20 +94,22 @@ class Recorder:
         while event in self.open:
             self.open.pop().time_range.end = now
 
-    def beside(self, name: str, shapes: list[list[int]]) -> Callable[[], None]:
+    def beside(self, names: Sequence[str], shapes: list[list[int]]) -> Callable[[], None]:
         """Begin what goes on beside what this thread does; it is written down when the function returned is called."""
         thread, begun = threading.get_native_id(), self.now()
 
         def done() -> None:
-            event = FunctionEvent(len(self.events) + 1, name, thread, begun, self.now(), is_user_annotation=True)
-            event.is_async, event.input_shapes = True, shapes if self.shapes else []
-            self.events.append(event)
+            now = self.now()
+            for name in names:
+                event = FunctionEvent(len(self.events) + 1, name, thread, begun, now, is_user_annotation=True)
+                event.is_async, event.input_shapes = True, shapes if self.shapes else []
+                self.events.append(event)
 
         return done
 
-    def elsewhere(self, name: str, shapes: list[list[int]], task: Callable[[], Any]) -> None:
+    def elsewhere(self, names: Sequence[str], shapes: list[list[int]], task: Callable[[], Any]) -> None:
         """Do what another thread does on behalf of this one."""
-        done = self.beside(name, shapes)
+        done = self.beside(names, shapes)
         try:
             task()
         finally:

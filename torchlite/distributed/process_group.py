@@ -17,6 +17,7 @@ from .call import Call
 from .detail import check_the_same
 from .engines.base import Done, Engine
 from .options import DebugLevel, default_pg_timeout, get_debug_level
+from .recording import names_of
 from .stores import Store
 from .work import Line, Work, _IllegalWork
 
@@ -159,17 +160,16 @@ class ProcessGroup:
             return self._begin(call, async_op, shown, call.run)
         event = recorder.begin(self._asked_as(call), call.results)
         try:
-            return self._begin(
-                call, async_op, shown, lambda: recorder.elsewhere(self._done_as(call), call.shapes(), call.run)
-            )
+            names = self._done_as(call)
+            return self._begin(call, async_op, shown, lambda: recorder.elsewhere(names, call.shapes(), call.run))
         finally:
             recorder.end(event)
 
     def _asked_as(self, call: Call) -> str:
         return f"c10d::{_IN_PYTORCH[call.name]}"
 
-    def _done_as(self, call: Call) -> str:
-        return f"{self.name()}:{_DONE_BY.get(call.name, call.name)}"
+    def _done_as(self, call: Call) -> list[str]:
+        return names_of(f"{self.name()}:{_DONE_BY.get(call.name, call.name)}")
 
     def _message(self, call: Call, begin: Callable[[Done], None]) -> Work:
         """Begin a send or a receive; the rank at the other end is told as one of all processes."""

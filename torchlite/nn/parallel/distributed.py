@@ -12,8 +12,9 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
 from ...core.values import warn
 from ...core.values.pickling import bear_name
+from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
-from ...distributed.buckets import GradBucket
+from ...distributed.buckets import BuiltinCommHookType, GradBucket
 from ...distributed.collectives import all_reduce
 from ...distributed.process_group import Group
 from ...distributed.reducer import Reducer
@@ -248,11 +249,21 @@ class DistributedDataParallel(Module, Joinable):
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future]) -> None:
         """Let `hook(state, bucket)` reduce each bucket; it returns a future of the reduced flat tensor."""
         check_hook(hook)
+        self._register(state, hook, hook.__qualname__, "register_comm_hook or register_builtin_comm_hook")
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        hook = {
+            BuiltinCommHookType.ALLREDUCE: allreduce_hook, BuiltinCommHookType.FP16_COMPRESS: fp16_compress_hook,
+        }[comm_hook_type]  # fmt: skip
+        ways = "register_builtin_comm_hook or register_comm_hook"
+        self._register(self.process_group, hook, str(comm_hook_type), ways)
+
+    def _register(self, state: Any, hook: Callable[[Any, GradBucket], Future], name: str, ways: str) -> None:
         if self._comm_hooks:
-            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+            raise RuntimeError(f"{ways} can only be called once.")
         self._comm_hooks.append((hook, state))
         self.reducer.hook = lambda bucket: hook(state, bucket)
-        self.logger.told["comm_hook"] = hook.__qualname__
+        self.logger.told["comm_hook"] = name
 
     # ---- the rest
 
