@@ -42,9 +42,9 @@ ProcessGroupGloo = placeholder("torch.distributed", "ProcessGroupGloo")
 reduce_op = _reduce_op()
 _Work = Work
 __all__ = [
-    "BuiltinCommHookType", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "record_comm", "reduce_op", "register_rendezvous_handler", "rendezvous",
-    "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
-    *stores.__all__, *world.__all__,
+    "BuiltinCommHookType", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "record_comm", "reduce_op",
+    "register_rendezvous_handler", "rendezvous", "supports_complex", *collectives.__all__, *errors.__all__,
+    *messages.__all__, *objects.__all__, *options.__all__, *stores.__all__, *world.__all__,
 ]  # fmt: skip
 for _room in (collectives, messages, objects, options, world):  # where PyTorch has what they define
     for _name in _room.__all__:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from .process_group import ProcessGroup
 from .work import Work
 

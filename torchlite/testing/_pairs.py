@@ -9,9 +9,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from ..core.values import dt, strided
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 

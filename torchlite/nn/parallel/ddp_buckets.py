@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES
 
 __all__ = ["_DEFAULT_BUCKET_CAP_MB", "_MB_TO_BYTES", "_BucketCapacityConfig"]

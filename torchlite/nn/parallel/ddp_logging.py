@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..modules.batchnorm import SyncBatchNorm
 
 __all__ = ["Log", "_dump_DDP_relevant_env_vars"]

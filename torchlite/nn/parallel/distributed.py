@@ -10,8 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.buckets import BuiltinCommHookType, GradBucket
@@ -355,4 +354,3 @@ class _DDPSink(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         ctx.reducer.begin()
         return (None, *grads)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....core.machine import Tensor, functions
-from ....core.values.dtype import finfo, float32, uint8
+from ....core.values import dt, finfo, float32
 from ....futures import Future
 from ....nn.functional import pad
 from ...buckets import GradBucket
@@ -53,7 +53,7 @@ def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
     low, high = rows.amin(1, keepdim=True).clamp(max=0), rows.amax(1, keepdim=True).clamp(min=0)
     scale = ((high - low) / _GREATEST).clamp(min=finfo(float32).eps)
     zero = (-(low / scale).round()).clamp(0, _GREATEST)
-    levels = ((rows / scale).round() + zero).clamp(0, _GREATEST).to(uint8)
+    levels = ((rows / scale).round() + zero).clamp(0, _GREATEST).to(dt.uint8)
     return functions["cat"]([scale, zero], 1), levels
 
 
