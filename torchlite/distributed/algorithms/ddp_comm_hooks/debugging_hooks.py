@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.machine import Tensor
 from ....futures import Future
 from ...buckets import GradBucket
 
 __all__ = ["noop_hook"]
 
 
-def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
+def noop_hook(_: Any, bucket: GradBucket) -> Future:
     """The gradients of this process alone; parameters drift apart."""
     future: Future = Future()
     future.set_result(bucket.buffer())

@@ -41,9 +41,9 @@ def _mean_of_bytes(process_group: Any, rows: Tensor, bucket: GradBucket) -> Futu
         work = all_gather(everyones, own, group, async_op=True)  # done in this order: the last is waited for
 
     def mean(_: Future) -> Tensor:
-        total = sum(_dequantized(levels, laws) for laws, levels in zip(*gathered))
+        everyones = functions["stack"]([_dequantized(levels, laws) for laws, levels in zip(*gathered)])
         flat = bucket.buffer()
-        return flat.copy_((total / group.size()).view(-1)[: flat.numel()])
+        return flat.copy_(everyones.mean(0).view(-1)[: flat.numel()])
 
     return work.get_future().then(mean)
 
