@@ -104,6 +104,13 @@ def sizes_that_do_not_fit(torch, tell):
         ([zeros(2, dtype=torch.complex64), zeros(2, 2)], [zeros(2, 2), zeros(2, 2)]),
     ):  # fmt: skip
         tell(outcome(lambda outs=outs, ins=ins: dist.all_to_all(outs, ins))[1])
+    x = zeros(2)
+    for lists, given in (
+        ([[x]], [x]), ([], [x]), ([[x], [zeros(3)]], [x]), ([[x], [x, x]], [x]), ([[x], [x.int()]], [x]),
+        ([[x], x], [x]), ([x, x], [x]), ([[x, x], [x, x]], [x, x.int()]), ([[x], [x.to(torch.complex64)]], [x]),
+        ([[zeros(1, 2)], [zeros(1, dtype=torch.complex64)]], [zeros(1, 2)]),
+    ):  # fmt: skip
+        tell(outcome(lambda lists=lists, given=given: dist.all_gather_coalesced(lists, given))[1])
     pairs, numbers = torch.arange(4.0).view(2, 2), torch.arange(2.0).to(torch.complex64)
     for mixed in (
         lambda: dist.all_reduce_coalesced([pairs, numbers]),

@@ -111,6 +111,26 @@ def check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
         raise RuntimeError(f"Check failed: {what} ({wanted} vs. {got}). ")
 
 
+def check_gathered_lists(lists: Sequence[Sequence[Tensor]], tensors: Sequence[Tensor], pg: ProcessGroup) -> None:
+    """For each rank, tensors that are like those given."""
+    if len(lists) != pg.size():
+        raise RuntimeError("ProcessGroupGloo::allgather_coalesced: output lists should be equal to world size")
+    for outs in lists:
+        if len(outs) != len(tensors):
+            raise RuntimeError(
+                f"ProcessGroupGloo::allgather_coalesced: invalid output size: (expected length {len(tensors)}, got "
+                f"{len(outs)})"
+            )
+        for number, (out, like) in enumerate(zip(outs, tensors)):
+            wrong = None
+            if real_shape(out) != real_shape(like):
+                wrong = f"size of output tensor at index {number} (expected length {_shape(like)}, got {_shape(out)})"
+            elif out.dtype.to_real() is not like.dtype.to_real():
+                wrong = f"tensor type at index {number} (expected {like.type()}, got {out.type()})"
+            if wrong:
+                raise RuntimeError(f"ProcessGroupGloo::allgather_coalesced: invalid {wrong}")
+
+
 def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
     """The number in the group of the rank meant."""
     if group_rank is not None:

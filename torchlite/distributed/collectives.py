@@ -17,6 +17,7 @@ from .call import Call, averaged, multiplied, split, split_by
 from .checks import (
     check_exchanged,
     check_gathered,
+    check_gathered_lists,
     check_list,
     check_same_dtype,
     check_scattered,
@@ -218,11 +219,16 @@ def _all_gather_coalesced(
 ) -> Work | None:  # fmt: skip
     """Give several tensors of all processes to all: a list of them for each process."""
     check_tensors(input_tensor_list, "tensor_list")
+    check_same_dtype(*input_tensor_list)
+    for each in output_tensor_lists:
+        check_tensors(each, "output_tensor_lists")
+        check_same_dtype(*each)
     pg = _member(group, "all_gather_coalesced")
     if pg is None:
         return None
     if pg._registered:
         return handed(pg, "all_gather_coalesced", async_op, output_tensor_lists, input_tensor_list)
+    check_gathered_lists(output_tensor_lists, input_tensor_list, pg)
     call = pg._call("all_gather_coalesced", [t for each in output_tensor_lists for t in each], input_tensor_list)
     wanted = [
         ([call.fill(each[number]) for each in output_tensor_lists], call.read(tensor))
