@@ -10,6 +10,7 @@ from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, co
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, missing_kernel_of, preserve_format, sparse_csr
+from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
@@ -189,14 +190,21 @@ def copy(self: Tensor, other: Tensor, *_: Any) -> None:
 
 
 def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
-    """The sum of two arrays of one shape: the values of both, added up where both are coalesced."""
+    """The sum of two arrays of one shape: the values of both, in pairs where the places of both are in order."""
+    packed = a.values.is_contiguous() and b.values.is_contiguous()
     first, second = a.values, b.values if alpha == 1 else b.values * alpha
     d = result_type(a.values, b.values)
     first, second = [v.to(d) for v in (first, second)]
-    if a.nnz == b.nnz and bool((a.indices == b.indices).all()):
+    if packed and a.nnz == b.nnz and bool((a.indices == b.indices).all()):
         return Coo(a.indices, first + second, a.shape, a.coalesced and b.coalesced)
     made = Coo(tensors.cat([a.indices, b.indices], 1), tensors.cat([first, second]), a.shape)
-    return coalesced(made) if (a.coalesced and b.coalesced) or made.nnz > made.size else made
+    backend, flat = made.values.backend.home, places(made)
+    turns = quiet(kernels.turns, backend.xp, flat[: a.nnz], flat[a.nnz :]) if packed else None
+    if turns is None:
+        return coalesced(made) if made.nnz > made.size else made
+    at, sums = quiet(kernels.combined, backend.xp, turns, made.values.array)
+    indices = tensor(made.indices.array[:, at], backend)
+    return Coo(indices, tensor(sums, backend), a.shape, a.coalesced and b.coalesced)
 
 
 _OTHER_WAY = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
