@@ -144,8 +144,8 @@ def lain(torch, dist, tell):
                     tell(name, str(each.placements), each.full_tensor())
         few = made.distribute_tensor(torch.tensor([1, 0]), t.device_mesh, [replicate] * t.device_mesh.ndim)
         for each in (
-            t.gt(1).any(), t.gt(1).any(1), t.gt(1).all(0),
-            t + 1, t[0], t[1:], t[:, 1:], t[0].dot(t[1]), torch.cat([t, t]), t @ t.t(), t.mul_(2), t.index_select(0, few),
+            t.gt(1).any(), t.gt(1).any(1), t.gt(1).all(0), t + 1, t[0], t[1:],
+            t[:, 1:], t[0].dot(t[1]), torch.cat([t, t]), t @ t.t(), t.mul_(2), t.index_select(0, few),
             torch.nn.functional.pad(t, (1, 1)), torch.nn.functional.pad(t, (1, 1), value=2.0), torch.maximum(t, t * 2),
             torch.nn.functional.layer_norm(t, (4,)), torch.nn.functional.normalize(t, dim=0),
         ):  # fmt: skip
