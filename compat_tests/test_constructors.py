@@ -10,7 +10,7 @@ import pytest
 
 import torchlite
 
-from .side_by_side import same, same_story, story
+from .side_by_side import same, same_story, story, without_cuda
 
 
 class Telling:
@@ -219,7 +219,13 @@ torch.ones(2).__delitem__(0)
 """
 
 
-@pytest.mark.parametrize("expression", (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines())
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(expression, marks=[without_cuda] * ("torch.cuda" in expression))
+        for expression in (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines()
+    ],
+)
 def test_what_is_made_or_refused(expression: str) -> None:
     torch = pytest.importorskip("torch")
     known = {"np": np, "Telling": Telling, "Given": Given, "cleared": cleared, "with_itself": with_itself}

@@ -57,6 +57,17 @@ def test_results_lie_in_memory_as_pytorchs(torch, tell):
 
 
 @same_story
+def test_what_is_conjugated_keeps_its_layout_where_it_is_resized(torch, tell):
+    for name in ONE:
+        x = signal(torch, 3, 4, 5, complex=name in ("fft", "irfft", "hfft"))
+        for dim in (0, 1, -1):
+            call = getattr(torch.fft, name)
+            made = call(x, dim=dim)
+            tell(name, dim, call(x, dim=dim, out=made.new_empty(0)).stride())
+            attempt(tell, lambda call=call, x=x, made=made: call(x, out=made.to(made.dtype.to_complex()).cfloat()))
+
+
+@same_story
 def test_types(torch, tell):
     for d in (torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.complex64):
         x = torch.ones(4).to(d)

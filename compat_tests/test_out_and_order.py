@@ -74,6 +74,36 @@ def test_in_place_methods_are_told_by_their_names(torch, tell):
 
 
 @same_story
+def test_whether_bytes_are_true_is_written_as_bools_or_bytes(torch, tell):
+    x = torch.tensor([[1, 0], [2, 3]], dtype=torch.uint8)
+    for d in ("bool", "uint8", "float32"):
+        out = torch.empty(0, dtype=getattr(torch, d))
+        for args in ((), (0,), ((0, 1),)):
+            _tried(tell, lambda out=out, args=args: torch.any(x, *args, out=out))
+            _tried(tell, lambda out=out, args=args: torch.all(x.int(), *args, out=out))
+
+
+@same_story
+def test_sizes_are_looked_at_before_factors(torch, tell):
+    for a, b, alpha in (
+        (torch.ones(3), torch.ones(4) > 0, True), (torch.ones(3).int(), torch.ones(4).int(), 0.5),
+        (torch.ones(3), torch.ones(3) > 0, True), (torch.ones(3), torch.ones(4), 1j),
+    ):  # fmt: skip
+        _tried(tell, lambda a=a, b=b, alpha=alpha: torch.add(a, b, alpha=alpha))
+        _tried(tell, lambda a=a, b=b, alpha=alpha: a.clone().sub_(b.to(a.dtype), alpha=alpha))
+
+
+@same_story
+def test_factors_of_products_of_halves_are_floats(torch, tell):
+    for d in (torch.float16, torch.bfloat16, torch.float64, torch.int32):
+        m = torch.ones(2, 2, dtype=d)
+        for alpha in (1 + 1j, 1e5):
+            _tried(tell, lambda m=m, alpha=alpha: torch.addmm(m, m, m, alpha=alpha))
+            _tried(tell, lambda m=m, alpha=alpha: torch.baddbmm(m, m[None], m[None], beta=alpha))
+            _tried(tell, lambda m=m, alpha=alpha: torch.addmv(m[0], m, m[0], alpha=alpha))
+
+
+@same_story
 def test_dtypes_of_out(torch, tell):
     x, other = _values(torch), torch.empty(0, dtype=torch.float64)
     places = torch.tensor([0])

@@ -31,7 +31,8 @@ x.to(torch.float64); x.double(); x.bool(); x.int(); x.half(); x.to('cpu'); x.cpu
 x.element_size(); x.nbytes; x.bool().to_dense(); x.is_sparse; x.is_sparse_csr; x.layout; x+1; 1+x; x-1; x*2; 2*x;
 x/2; 2/x; x//2; x%2; x**2; x**0.5; 2**x; x+x; x-x; x*x; x/x; x//x; x+x.to_dense(); x.to_dense()+x; x-x.to_dense();
 x.to_dense()-x; x*x.to_dense(); x.to_dense()*x; x/x.to_dense(); x.to_dense()/x; x*torch.tensor(2.);
-x/torch.tensor(2.); x+torch.tensor(2.); torch.tensor(2.)*x; x*torch.tensor([1., 2, 3]); x+torch.tensor([1., 2, 3]);
+x/torch.tensor(2.); x/torch.tensor(2.).to_sparse(); x//torch.tensor(2.).to_sparse(); x+torch.tensor(2.);
+torch.tensor(2.)*x; x*torch.tensor([1., 2, 3]); x+torch.tensor([1., 2, 3]);
 x==x; x==0; x>0; x.eq(x); torch.allclose(x, x); x.eq(x.to_dense()); torch.where(x>0, x, x); torch.maximum(x, x);
 x.fmod(2); x.clone().add_(x); x.clone().add_(1); x.clone().mul_(2); x.clone().mul_(x);
 x.clone().mul_(x.to_dense()); x.clone().div_(2); x.clone().sub_(x); x.to_dense().add_(x); x.to_dense().sub_(x);
@@ -39,12 +40,17 @@ x.to_dense().mul_(x); x.clone().add_(x.to_dense()); x.clone().zero_(); x.clone()
 x.clone().copy_(x.to_dense()); x.to_dense().copy_(x); x.clone().resize_(2, 3); x.clone().resize_(4, 3);
 x.clone().sparse_resize_((4, 4), 2, 0); x.clone().sparse_resize_((4, 1), 2, 0);
 x.clone().sparse_resize_and_clear_((4, 1), 1, 1); x.clone().t_(); x.clone().transpose_(0, 1); x.clone().squeeze_();
+x.clone().resize_as_(C((3, 4))); x.clone().resize_as_(x.to_dense()); torch.tensor(2.).to_sparse().transpose(0, -1);
+torch.tensor(2.).to_sparse().transpose(0, 1); torch.tensor(2.).to_sparse().mT;
+torch.tensor(2.).to_sparse().index_select(0, torch.tensor([0]));
 x.clone().random_(); x.clone().normal_(); torch.zeros_like(x); torch.ones_like(x); torch.empty_like(x);
 torch.rand_like(x); torch.full_like(x, 2.); x.new_zeros(2, 2); x.new_empty(2, 2); x.new(2, 2); x.new_tensor([1.]);
 torch.empty(2, 3, layout=torch.sparse_coo); torch.zeros(2, 3, layout=torch.sparse_coo);
 torch.ones(2, 3, layout=torch.sparse_coo); torch.rand(2, 3, layout=torch.sparse_coo);
 torch.empty(2, 3, layout=torch.sparse_csr); torch.zeros(2, 3, layout=torch.sparse_csr);
-torch.eye(2, layout=torch.sparse_coo); x.index_select(0, torch.tensor([0, 0])); x.gather(0, torch.tensor([[0]]));
+torch.eye(2, layout=torch.sparse_coo); x.index_select(0, torch.tensor([0, 0])); x.index_select(0, torch.tensor(0));
+x.index_select(0, torch.tensor([0]).int()); x.index_select(0, torch.tensor([1.])); x.index_select(0, x);
+x.gather(0, torch.tensor([[0]]));
 x.where(x.to_dense()>0, 1.); x.flip(0); x.roll(1); x.indices(); x.values(); x._indices(); x._values();
 x.crow_indices(); x._nnz(); x.sparse_dim(); x.dense_dim(); x._dimI(); x._dimV(); x.coalesce(); x.coalesce() is x;
 x.coalesce().coalesce(); x.clone()._coalesced_(True); x.to_sparse(); x.to_sparse(1); x.to_sparse_csr();

@@ -11,6 +11,11 @@ from compat_tests.side_by_side import same_story
 
 NAN, INF = float("nan"), float("inf")
 
+
+def _sparse(torch, places, values):
+    return torch.sparse_coo_tensor([places], values, (3,))
+
+
 PAIRS = {
     "alike": lambda t: (t.ones(2), t.ones(2)),
     "an element": lambda t: (t.tensor([1.0, 2, 3]), t.tensor([1.0, 2, 4])),
@@ -44,6 +49,15 @@ PAIRS = {
     "arrays": lambda t: (np.ones(2), np.zeros(2)),
     "array and tensor": lambda t: (np.ones(2), t.ones(2)),
     "strides": lambda t: (t.ones(2, 3).t(), t.ones(3, 2)),
+    "sparse": lambda t: (_sparse(t, [0, 1], [1.0, 2.0]), _sparse(t, [0, 1], [1.0, 2.0])),
+    "sparse values": lambda t: (_sparse(t, [0, 1], [1.0, 2.0]), _sparse(t, [0, 1], [1.0, 3.0])),
+    "sparse places": lambda t: (_sparse(t, [0, 1], [1.0, 2.0]), _sparse(t, [0, 2], [1.0, 2.0])),
+    "sparse lengths": lambda t: (_sparse(t, [0, 0, 1], [1.0, 2.0, 3.0]), _sparse(t, [0, 1], [3.0, 3.0])),
+    "sparse and dense": lambda t: (_sparse(t, [0, 1], [1.0, 2.0]), t.tensor([1.0, 2.0, 0.0])),
+    "rows": lambda t: (t.eye(2).to_sparse_csr(), t.ones(2, 2).tril().to_sparse_csr()),
+    "columns of rows": lambda t: (t.eye(2).to_sparse_csr(), t.eye(2).flip(0).to_sparse_csr()),
+    "columns": lambda t: (t.eye(2).to_sparse_csc(), t.eye(2).mul(2).to_sparse_csc()),
+    "blocks": lambda t: (t.eye(4).to_sparse_bsr((2, 2)), t.eye(4).mul(2).to_sparse_bsr((2, 2))),
     "far from zero": lambda t: (t.ones(2, 2), t.zeros(2, 2)),
 }
 OPTIONS = {
@@ -53,6 +67,7 @@ OPTIONS = {
     "half said": {"rtol": 0.1},
     "NaN equal": {"equal_nan": True},
     "any dtype": {"check_dtype": False},
+    "any layout": {"check_layout": False},
     "strides": {"check_stride": True},
     "a message": {"msg": "told"},
     "about the message": {"msg": lambda said: f"told: {said}"},

@@ -14,6 +14,7 @@ from .core.machine import Generator, Tensor, set_printoptions
 from .core.machine.registry import functions as _functions
 from .core.memory import TypedStorage, UntypedStorage
 from .core.memory.typed_storage import STORAGES as _STORAGES
+from .core.values import Size, qscheme
 from .core.values import dtype as _dtype
 from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device
@@ -21,8 +22,6 @@ from .core.values.dtype import dtype, finfo, get_default_dtype, iinfo, set_defau
 from .core.values.layout import layout, memory_format
 from .core.values.pickling import live_here as _live_here
 from .core.values.schemes import SCHEMES as _SCHEMES
-from .core.values.schemes import qscheme
-from .core.values.size import Size
 from .queries import *
 from .queries import __all__ as _queries
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state

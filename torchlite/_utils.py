@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from .core.machine import format as _format
-from .core.values.arrays import DeviceLike
+from .core.values import DeviceLike
 from .core.values.device import device as _Device
 from .core.values.dtype import dtype as _dtype
 from .nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state

@@ -19,8 +19,7 @@ _SEMI_STRUCTURED = "*_sparse_semi_structured* _cslt_*"
 _LACKING = {
     "functions of pieces of tensors over meshes": "torch.distributed.tensor.experimental*",
     "remote calls": "torch.distributed.rpc*",
-    "graphs of functions (torch.compile and torch.jit run them as they are)":
-        "torch.export.* torch._inductor.*",
+    "graphs of functions (torch.compile and torch.jit run them as they are)": "torch.export.* torch._inductor.*",
     "modules of quantised tensors": _QUANTISED,
     "kernels of semi-structured sparse tensors": _SEMI_STRUCTURED,
     "kernels of oneDNN (torch.nn.functional computes the same)": "mkldnn_* to_mkldnn",

@@ -142,7 +142,7 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         import numpy as np
 
-        from .core.machine.tensor import Tensor
+        from .core.machine import Tensor
 
         args, kwargs = tree_map_only(Tensor, lambda t: t.numpy(), (args, kwargs))
         return tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))

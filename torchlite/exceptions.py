@@ -1,9 +1,6 @@
 """The exceptions of `torch`."""
 
-from __future__ import annotations
-
-from .core.values import Told
-from .core.values.pickling import bear_name
+from .core.values import Told, bear_name
 
 __all__ = ["AcceleratorError", "FatalError", "OutOfMemoryError"]
 

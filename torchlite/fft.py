@@ -1,7 +1,5 @@
 """torch.fft: discrete Fourier transforms."""
 
-from __future__ import annotations
-
 from .absent import lacking as _lacking
 from .core.machine import Tensor as Tensor
 from .operations.signals.fourier import fft as _fft

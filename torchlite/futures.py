@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any
 
-from .core.values.pickling import bear_name
+from .core.values import bear_name
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

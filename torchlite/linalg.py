@@ -1,7 +1,5 @@
 """torch.linalg: linear algebra."""
 
-from __future__ import annotations
-
 from .absent import lacking as _lacking
 from .operations.linalg import LinAlgError as LinAlgError
 from .operations.linalg import linalg as _linalg

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, TypeAlias
 
-from .core.values.pickling import bear_name
+from .core.values import bear_name
 
 __all__ = [
     "Aggregation", "Event", "EventHandlerHandle", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core.machine import Generator, Tensor, functions
-from .core.values import get_default_dtype, int64
-from .core.values.pickling import bear_name
+from .core.values import bear_name, get_default_dtype, int64
 
 _BITS = 30
 

@@ -200,6 +200,7 @@ def get_deterministic_debug_mode() -> int:
 
 # ---- warnings and numbers
 
+
 def set_warn_always(b: bool, /) -> None:
     """Whether warnings that are given once are given each time."""
     if not isinstance(b, bool):

@@ -1,7 +1,5 @@
 """torch.special: special functions under the names that mathematics has for them."""
 
-from __future__ import annotations
-
 from .absent import lacking as _lacking
 from .core.declare import publish_alias as _publish_alias
 from .core.machine.registry import functions as _functions

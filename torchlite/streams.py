@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .core.declare import Signature
-from .core.values import CPU, DeviceLike
+from .core.values import CPU, DeviceLike, bear_name
 from .core.values.device import device as Device
-from .core.values.pickling import bear_name
 
 __all__ = ["Event", "Stream", "get_device_module"]
 

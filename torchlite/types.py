@@ -8,10 +8,10 @@ from typing import IO, TypeAlias
 
 from .core.machine import Tensor
 from .core.memory import TypedStorage, UntypedStorage
+from .core.values import Size
 from .core.values.device import device
 from .core.values.dtype import dtype
 from .core.values.layout import layout
-from .core.values.size import Size
 
 __all__ = ["Number", "Device", "FileLike", "Storage"]
 

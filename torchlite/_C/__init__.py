@@ -20,20 +20,17 @@ from ..autograd.current_pass import (
 from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from ..autograd.variable import _LegacyVariableBase
 from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
-from ..core.machine import TensorBase
-from ..core.machine.generator import Generator
+from ..core.machine import Generator, Tensor, TensorBase, functions
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
-from ..core.machine.registry import functions
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
-from ..core.machine.tensor import Tensor
 from ..core.memory import use_count as _storage_Use_Count
 from ..core.state import local
+from ..core.values import Size
 from ..core.values.device import device, get_default_device
 from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
-from ..core.values.size import Size
 from ..cpu import _get_cpu_capability
 from ..jit import ScriptFunction
 from ..operations.linalg.base import _LinAlgError

@@ -1,7 +1,5 @@
 """`torch._higher_order_ops`: operations that call functions. They call them as they are, step by step."""
 
-from __future__ import annotations
-
 from ..nn.attention.flex_attention import flex_attention
 from .associative_scan import associative_scan
 from .cond import cond

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 
 __all__ = ["cond"]
 

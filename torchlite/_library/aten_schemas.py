@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.declare import Signature, ViewOp
-from ..core.declare.told import signatures_of
+from ..core.declare import Signature, ViewOp, signatures_of
 from ..core.machine.registry import functions, registry
 from .schema import FunctionSchema, parse_schema
 

@@ -28,10 +28,7 @@ def _overdrive_core_loop(wave: Tensor, temp: Tensor, last_in: Tensor, last_out: 
 
 
 _OPERATORS: dict[str, dict[str, Callable[..., Any]]] = {
-    "_torchaudio": {
-        "cuda_version() -> int?": lambda: None,
-        "is_align_available() -> bool": lambda: False,
-    },
+    "_torchaudio": {"cuda_version() -> int?": lambda: None, "is_align_available() -> bool": lambda: False},
     "torchaudio": {
         "_lfilter_core_loop(Tensor input, Tensor a_flipped, Tensor(a!) padded) -> ()": _lfilter_core_loop,
         "_overdrive_core_loop(Tensor waveform, Tensor temp, Tensor(a!) last_in, Tensor(b!) last_out, "

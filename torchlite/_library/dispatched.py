@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.machine import Tensor, functions
-from ..core.machine.operands import result_type
+from ..core.machine import Tensor, functions, result_type
 from ..core.state import is_watched, local
-from ..core.values import get_default_device
-from ..core.values.layout import preserve_format
+from ..core.values import get_default_device, preserve_format
 
 
 def _formula() -> str | None:
@@ -25,11 +23,11 @@ def _formula() -> str | None:
     return None if task is None else getattr(getattr(task.node, "op", None), "name", "")
 
 
-def _inside(name: str = "") -> bool:
-    """Whether a function made of operations makes the call, or that of a name."""
+def _inside(*names: str) -> bool:
+    """Whether a function made of operations makes the call, or one of these."""
     seer: Any = local.state.mode.seer
     inside = seer.inside if is_watched() else None
-    return inside is not None and (not name or getattr(inside, "__name__", "") == name)
+    return inside is not None and (not names or getattr(inside, "__name__", "") in names)
 
 
 def _arithmetic(values: Sequence[Any]) -> str:
@@ -134,11 +132,14 @@ def _pooled(name: str, *windows: str) -> dict[str, Callable[..., Any]]:
 _WINDOWS = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
+_TYPED = ("type_as", "quantile", "quantiles")  # that convert by a function which tells where the result is, too
+
+
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
 _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
-        | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside("type_as") else {}),
+        | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside(*_TYPED) else {}),
     ),
     "_to_device": lambda self, where: (
         "_to_copy", (self,), {"dtype": self.dtype, "layout": self.layout, "device": where},

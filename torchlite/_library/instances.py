@@ -21,9 +21,8 @@ from ..core.machine import Tensor, TensorBase, as_class, bump, wrap
 from ..core.machine.overrides import overrides
 from ..core.machine.subclasses import dispatches
 from ..core.state import Seer, handling, local
-from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_default_device
+from ..core.values import Array, channels_last_strides, contiguous_format, contiguous_strides, dt, get_default_device
 from ..core.values.cached import cached
-from ..core.values.layout import channels_last_strides
 from .dispatched import factory_call, given_to, out_call, overload_named, parts_of, seen
 from .handlers import handler_for
 

@@ -1,13 +1,11 @@
 """`torch._prims_common`: what decompositions and testers ask about dtypes, sizes and strides."""
 
-from __future__ import annotations
-
 import enum
 
 from .. import symbolic
 from ..core.machine import Tensor
+from ..core.values import Size
 from ..core.values.device import device
-from ..core.values.size import Size
 from .dtypes import *
 from .sizes import *
 

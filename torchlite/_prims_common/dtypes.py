@@ -6,8 +6,7 @@ import enum
 from typing import Any
 
 from .. import symbolic
-from ..core.machine import Tensor
-from ..core.machine.operands import result_type
+from ..core.machine import Tensor, result_type
 from ..core.values.device import device
 from ..core.values.dtype import (
     WIDE,

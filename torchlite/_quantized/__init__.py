@@ -1,7 +1,5 @@
 """What is done with quantized tensors, and with integers that stand for weights."""
 
-from __future__ import annotations
-
 from . import fake, making, operations, packed
 
 __all__ = ["fake", "making", "operations", "packed"]

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.declare import Composite, Op, describe, publish, published
 from ..core.machine import Tensor
-from ..core.values import Array, Namespace, dt
-from ..core.values.errors import not_implemented_for
+from ..core.values import Array, Namespace, dt, not_implemented_for
 from ..operations.formulas import tensors
 from .qparams import chosen
 
@@ -101,8 +100,7 @@ publish(
 
 
 @published(
-    f"fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, {_LIMITS})",
-    method=False,
+    f"fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, {_LIMITS})", method=False
 )
 def fake_quantize_per_channel_affine(self: Tensor, *rest: Any) -> Tensor:
     """What the tensor would be after being quantized, with a scale and a zero point for each place along `axis`."""

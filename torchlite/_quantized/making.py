@@ -8,8 +8,7 @@ from typing import Any
 from ..backends.of_integers import INTEGERS, PerChannel, PerTensor, quantized, rounded
 from ..core.declare import Composite, describe, publish, published
 from ..core.machine import Tensor
-from ..core.values import dt
-from ..core.values.errors import missing_kernel_of
+from ..core.values import dt, missing_kernel_of
 from ..operations.formulas import tensors
 from .qparams import chosen
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..backends.of_integers import PerTensor, real, rounded
 from ..core.declare import Composite, describe, publish, publish_python, published
-from ..core.machine import Tensor
-from ..core.machine.registry import functions
+from ..core.machine import Tensor, functions
 from ..core.values import dt
 from .operations import one_scale
 from .qparams import chosen
@@ -67,11 +66,7 @@ for _name in ("fbgemm_linear_int8_weight", "fbgemm_linear_int8_weight_fp32_activ
 for _name, _bias in (
     ("fbgemm_linear_fp16_weight", "Tensor bias"), ("fbgemm_linear_fp16_weight_fp32_activation", "Tensor? bias"),
 ):  # fmt: skip
-    publish_python(
-        f"{_name}(Tensor input, Tensor packed_weight, {_bias})",
-        _linear_of_halves,
-        method=False,
-    )
+    publish_python(f"{_name}(Tensor input, Tensor packed_weight, {_bias})", _linear_of_halves, method=False)
 publish_python("fbgemm_linear_quantize_weight(Tensor input)", _quantize_weight, method=False)
 publish_python("fbgemm_pack_gemm_matrix_fp16(Tensor input)", _half, method=False)
 publish(
@@ -124,6 +119,7 @@ for _kind in ("relu", "tanh"):
     )
 
 # ---- layers of quantized tensors
+
 
 def _declare_max_pool(dims: int) -> None:
     several = f"int[{dims}]"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..absent import explanation
-from ..core.machine import Tensor
-from ..core.machine.registry import functions
+from ..core.machine import Tensor, functions
 from ..ops import aten
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from .. import cuda
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike
 from ..core.values.device import device as Device
 from .forwarding import accelerator, forwarded
 from .memory import *

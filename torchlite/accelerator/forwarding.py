@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import cuda
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike
 
 
 def accelerator() -> Any:

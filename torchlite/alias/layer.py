@@ -136,7 +136,7 @@ def _homes(module: ModuleType) -> list[Any]:
 
 
 def _rename(homed: list[Any], root: str) -> None:
-    from ..core.values.pickling import bear_name
+    from ..core.values import bear_name
 
     for value in homed:
         home = value.__module__

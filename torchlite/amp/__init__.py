@@ -1,7 +1,5 @@
 """`torch.amp`: computing in mixed precision."""
 
-from __future__ import annotations
-
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler
 

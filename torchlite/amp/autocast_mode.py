@@ -14,9 +14,8 @@ from .. import cuda
 from ..core.declare import Signature, taking
 from ..core.machine import LEAF, Tensor, TensorBase
 from ..core.state import Mode, Switch, local
-from ..core.values import dt, warn
+from ..core.values import bear_name, dt, warn
 from ..core.values.device import device as Device
-from ..core.values.pickling import bear_name
 
 
 def _names(text: str) -> frozenset[str]:

@@ -8,11 +8,9 @@ from enum import Enum
 from typing import Any
 
 from .. import cuda
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
-from ..core.values import DeviceLike, dt, warn
-from ..core.values.pickling import bear_name
+from ..core.values import DeviceLike, bear_name, dt, warn
 
 
 class OptState(Enum):

@@ -9,8 +9,7 @@ from typing import Any
 from ..core.declare import method
 from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, moves, wrap
 from ..core.state import local
-from ..core.values import contiguous_format, is_dense, strided
-from ..core.values.layout import sparse_coo
+from ..core.values import contiguous_format, is_dense, sparse_coo, strided
 
 _accumulating = threading.RLock()
 

@@ -17,10 +17,8 @@ from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
 from ..core.state import local, silent
-from ..core.values import Backend, warn, warn_once
+from ..core.values import Backend, bear_name, preserve_format, warn, warn_once
 from ..core.values.dtype import dtype
-from ..core.values.layout import preserve_format
-from ..core.values.pickling import bear_name
 from ..core.values.size import size
 from . import engine
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from ..core.machine import TensorBase
-from ..core.machine.node import Node, name_of
+from ..core.machine import Node, Tensor, TensorBase, bump, name_of
 from ..core.machine.operands import NOWHERE, edge_of, form_of
 from ..core.machine.saved import Hooked, keep, keep_output, raw, shown
-from ..core.machine.tensor import Tensor
 from ..core.machine.view import CUSTOM, MULTI_OUTPUT, View, check_writable, last_edge, requires_grad, set_history
-from ..core.machine.write import bump
 from ..core.state import local, silent
 from ..core.values import FLOAT, errors, warn
 from .function_tangents import push_tangents, zeros
@@ -66,7 +63,7 @@ class _HookMixin:
     def _register_hook(backward_hooks: Any, hook: Any) -> Any:
         from collections import OrderedDict
 
-        from ..core.machine.hooks import register
+        from ..core.machine import register
 
         hooks = OrderedDict() if backward_hooks is None else backward_hooks
         return hooks, register(hooks, hook)

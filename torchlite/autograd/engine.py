@@ -16,9 +16,8 @@ from ..core.machine import FIRST, Node, Tensor, computed, form_of, name_of
 from ..core.native import native
 from ..core.state import Mode, State, local, with_grad
 from ..core.structs import know
-from ..core.values import Backend, strided
+from ..core.values import Backend, sparse_coo, strided
 from ..core.values.dtype import dtype
-from ..core.values.layout import sparse_coo
 from .accumulation import accumulate_into, as_tensor
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 

@@ -17,10 +17,8 @@ from typing import Any
 
 from ..backends.lazy import flipped
 from ..core.declare import Elementwise, Op, OpNode, ViewOp
-from ..core.machine import Node, TensorBase
-from ..core.machine.node import LEAF, UNVERSIONED, version_of
+from ..core.machine import LEAF, UNVERSIONED, Node, SavedOutput, Tensor, TensorBase, View, resolve, version_of, wrap
 from ..core.machine.operands import form_of, requires_grad, tensors_in
-from ..core.machine.saved import SavedOutput
 from ..core.machine.tangent import (
     TangentLevel,
     Untouched,
@@ -31,8 +29,6 @@ from ..core.machine.tangent import (
     tangents_of,
     untouched,
 )
-from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.view import View, resolve
 from ..core.state import local, with_grad
 from ..core.values import Backend, dt, forward_not_implemented
 from . import engine

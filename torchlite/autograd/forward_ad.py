@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..core.declare import ViewOp, publish_python
 from ..core.machine import TangentLevel, Tensor, check_no_overlap, moves, set_tangent, tangent_of
 from ..core.state import Context, Mode, SetAtOnce, State, local
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from . import forward
 from .grad_mode import _Decorating
 

@@ -26,8 +26,7 @@ from typing import Any, ClassVar
 
 from ..core.machine import LEAF, Node, TensorBase, form_of, requires_grad
 from ..core.state import local, with_grad
-from ..core.values import warn
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, warn
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
 from .nested_io import (  # noqa: F401
     _iter_filter,

@@ -10,7 +10,7 @@ from ..core.values import FLOAT
 from .forward import at_each_level, give, move, owned, still
 
 if TYPE_CHECKING:
-    from ..core.machine.tangent import TangentLevel
+    from ..core.machine import TangentLevel
     from .custom import BackwardCFunction
 
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..absent import lacking
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from .backward import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .grad_mode import enable_grad, grad_enabled, is_grad_enabled
@@ -385,5 +384,6 @@ def hessian(
 
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many_in else found[0][0]
+
 
 __getattr__ = lacking(__name__)

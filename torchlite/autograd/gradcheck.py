@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ..core.machine import Tensor
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from ..core.values import complex128, float64, warn
 from .backward import grad
 from .differentiable import GradcheckError, differentiable, requiring_grad, tensors_of

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.machine import Tensor
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from .backward import grad
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.machine import Counter, SavedTensor, Tensor, shared_counter, version_of, wrap
 from ..core.state import Context, Mode, State, Switch, local
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 
 
 class saved_tensors_hooks(Switch):

@@ -8,12 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.declare import method
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase, dispatch, last_edge, needs_dispatch, requires_grad, resolve
 from ..core.machine.hooks import Hooks, RemovableHandle, register
 from ..core.machine.node import hooks_of
-from ..core.machine.overrides import dispatch, needs_dispatch
-from ..core.machine.tensor import Tensor
-from ..core.machine.view import last_edge, requires_grad, resolve
 from ..core.state import local
 from ..core.values import contiguous_format, type_text
 

@@ -53,4 +53,3 @@ class Variable(_LegacyVariableBase, metaclass=_VariableMeta):
             raise OverflowError(f"unsigned byte integer is {beyond}")
         made = Tensor() if data is None else data.detach()
         return made._require_grad(True) if requires_grad else made
-

@@ -3,8 +3,6 @@
 It is `torch.backends` as well: `faces` adds the switches of libraries that PyTorch may use (`cudnn`, `mkl`, …).
 """
 
-from __future__ import annotations
-
 from . import numpy
 from .base import Backend, get_backend, register_backend
 

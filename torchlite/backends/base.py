@@ -34,7 +34,7 @@ from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
 
 if TYPE_CHECKING:
-    from ..core.declare.op import Op
+    from ..core.declare import Op
 
 
 __all__ = ["Backend", "backend_names", "cast_array", "find_installed", "get_backend", "register_backend", "rounded"]

@@ -14,10 +14,8 @@ from cupy import _core
 from cupy._core import _routines_linalg
 
 from ..core.declare import ViewOp
-from ..core.values import arrays
+from ..core.values import arrays, is_dense, tell_of_half_complex
 from ..core.values.device import device, no_cuda
-from ..core.values.errors import tell_of_half_complex
-from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
@@ -41,7 +39,7 @@ from .cupy_memory import take_over
 from .cupy_random import PhiloxStream
 
 if TYPE_CHECKING:
-    from ..core.declare.op import Op
+    from ..core.declare import Op
 
 _FLAT = np.dtype(np.uint8)
 _PINNED = 1  # cudaMemoryTypeHost

@@ -9,7 +9,7 @@ from typing import Any
 
 import cupy
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from ..exceptions import OutOfMemoryError
 
 

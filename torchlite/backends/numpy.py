@@ -19,7 +19,7 @@ from ..kernels.summing import add_reduce
 from .base import Backend, cast_array, register_backend
 
 if TYPE_CHECKING:
-    from ..core.declare.op import Op
+    from ..core.declare import Op
 
 _FLAT = np.dtype(np.uint8)
 

@@ -19,9 +19,8 @@ from ..core.machine import Tensor, TensorBase, bump, computed, wrap
 from ..core.machine.write import check_fits, write
 from ..core.state import local, silent
 from ..core.structs import know
-from ..core.values import arrays, dt, warn_once
+from ..core.values import arrays, dt, missing_kernel_of, warn_once
 from ..core.values.cached import cached
-from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .base import Backend
 

@@ -12,9 +12,8 @@ from .native import native
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .machine import Counter, Tensor
     from .machine.hooks import Hooks
-    from .machine.node import Counter
-    from .machine.tensor import Tensor
     from .machine.tensor_base import Extra
     from .state.mode import Mode
     from .values.dtype import dtype

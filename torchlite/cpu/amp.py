@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import amp as _amp
-from ..core.values import dt
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, dt
 from ..cuda.amp import renamed
 
 

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..absent import explanation as _explanation
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike, Told
 from ..core.values.device import device as _Device
 from ..core.values.device import no_cuda
-from ..core.values.errors import Told
 
 has_half = True
 has_magma = False

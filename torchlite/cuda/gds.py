@@ -1,7 +1,5 @@
 """`torch.cuda.gds`: files that GPUs read and write themselves, for which there is nothing in CuPy."""
 
-from __future__ import annotations
-
 from .unsupported import lacking_class, lacking_functions
 
 _GDS = "torch.cuda.gds"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..autograd import Function, grad
 from ..core.machine import Tensor, default_generator
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from . import _needed, empty_cache, is_available, synchronize
 from .streams import Stream, current_stream
 from .streams import stream as within

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..core.machine import Tensor
-from ..core.machine.operands import result_type
+from ..core.machine import Tensor, result_type
 from ..operations.making.host_data import as_tensor
 
 __all__: list[str] = []

@@ -7,8 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.values import DeviceLike
-from ..core.values.pickling import bear_name
+from ..core.values import DeviceLike, bear_name
 from . import _index, _needed, is_available
 from .unsupported import lacking_function
 

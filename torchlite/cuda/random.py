@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.machine import Generator, default_generator
 from ..core.machine.generator import checked_seed
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike
 from ..core.values.device import device as Device
 from . import _index, _needed, device_count
 

@@ -1,7 +1,5 @@
 """`torch.cuda.sparse`: the types of sparse tensors of long ago, on CUDA devices."""
 
-from __future__ import annotations
-
 from ..sparse._types import TYPES
 
 __all__ = [

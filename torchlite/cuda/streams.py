@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import streams
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike, bear_name
 from ..core.values.device import device as Device
-from ..core.values.pickling import bear_name
 from . import _index, _needed, current_device, is_available
 from .unsupported import lacking_function
 

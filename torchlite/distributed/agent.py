@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from .guard import die_with_parent
 from .launching import Attempt, Plan, ProcessFailure, launch, record
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from ..core.values import warn
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, warn
 
 __all__ = ["Backend", "BackendConfig"]
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import is_dense
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, is_dense
 
 _DEFAULT_FIRST_BUCKET_BYTES = 1 << 20  # small, so that something travels early
 __all__ = ["Bucket", "GradBucket", "_compute_bucket_assignment_by_size"]

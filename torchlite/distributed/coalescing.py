@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.values import DeviceLike
+from ..core.values import DeviceLike, bear_name
 from ..core.values.device import device as device_of
-from ..core.values.pickling import bear_name
 from .call import Call
 from .process_group import Group
 from .registered import handed_as_one

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from ..operations.making.host_data import tensor
 from . import world
 from .process_group import ProcessGroup

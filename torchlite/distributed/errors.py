@@ -1,9 +1,6 @@
 """What goes wrong between processes."""
 
-from __future__ import annotations
-
-from ..core.values import Told
-from ..core.values.pickling import bear_name
+from ..core.values import Told, bear_name
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
 

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from .errors import DistNetworkError, DistStoreError
 from .guard import die_with_parent, file_of, guarded
 from .stores import PrefixStore, TCPStore

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.machine import Tensor
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from .checks import check_tensor, root_of
 from .errors import DistBackendError, DistStoreError
 from .process_group import Group, ProcessGroup

@@ -7,7 +7,7 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from .reduction import ReduceOp
 
 __all__ = [

@@ -8,11 +8,8 @@ from typing import Any
 
 from ..core.machine import Tensor
 from ..core.state import local
-from ..core.values import strided
+from ..core.values import bear_name, missing_kernel_of, sparse_coo, strided
 from ..core.values.device import device
-from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import sparse_coo
-from ..core.values.pickling import bear_name
 from .call import Call
 from .detail import check_the_same
 from .engines.base import Engine

@@ -10,8 +10,7 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..autograd.variable import Variable
 from ..core.machine import Node, Tensor, functions, register, resolve
-from ..core.values import strided
-from ..core.values.dtype import float32, int64
+from ..core.values import float32, int64, strided
 from .buckets import Bucket, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import all_reduce, broadcast
 from .reducer_errors import twice, unfinished

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..core.values import Array, Namespace, dt, warn
-from ..core.values.pickling import bear_name
+from ..core.values import Array, Namespace, bear_name, dt, warn
 
 __all__ = ["ReduceOp", "Reduction", "fold_as_ring", "reduction_of", "supports_complex"]
 

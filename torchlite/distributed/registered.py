@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from . import options
 from .process_group import COALESCED, ProcessGroup
 from .reduction import ReduceOp, supports_complex

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from ..futures import Future
 from .errors import DistBackendError
 

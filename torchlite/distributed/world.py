@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NewType
 
-from ..core.values import warn
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, warn
 from . import registered
 from .backend import Backend, BackendConfig
 from .engines import available, connect, launched

@@ -3,12 +3,10 @@
 The classes stand in files by family; PyTorch's own module for each class is another name of its family's.
 """
 
-from __future__ import annotations
-
 import sys as _sys
 
 from ..absent import lacking
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 from . import (
     categories,
     composed,

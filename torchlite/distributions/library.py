@@ -1,7 +1,5 @@
 """What distributions are written with: the functions of torch, under their public names."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from ..core.machine import functions

@@ -13,13 +13,7 @@ from .gamma_family import Exponential, Gamma
 from .library import torch
 from .location_scale import Cauchy, Normal, Uniform
 from .parameters import broadcast_all, each, epsilon, euler_constant, tiny
-from .transforms import (
-    AbsTransform,
-    AffineTransform,
-    ExpTransform,
-    PowerTransform,
-    StickBreakingTransform,
-)
+from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
 _LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _SCALE = each(scale=constraints.positive)

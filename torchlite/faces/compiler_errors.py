@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name
 
 
 class TorchDynamoException(RuntimeError):

@@ -14,6 +14,7 @@ from ..operations.making.host_data import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     """What is told of a function leaves it as it is."""
     return fn_or_name

@@ -12,14 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..core.declare import Elementwise, Op, Reduction
-from ..core.machine import TensorBase
+from ..core.machine import NO_TENSOR, PLAIN, Tensor, TensorBase, base_of, requires_grad, tensors_in
 from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading, dynamic_shape
 from ..core.machine.noted import Noted
-from ..core.machine.operands import NO_TENSOR, tensors_in
-from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
-from ..core.machine.tensor import Tensor
-from ..core.machine.view import base_of, requires_grad
 from ..core.state import Mode, local, while_transforming
 from ..core.structs import know
 from ..core.values import Array, dt, warn

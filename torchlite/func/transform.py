@@ -15,15 +15,10 @@ from typing import Any
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
 from ..core.declare import Op
-from ..core.machine import TensorBase
+from ..core.machine import NO_TENSOR, PLAIN, Tensor, TensorBase, View, moves, requires_grad, tensors_in, wrap
 from ..core.machine.node import clock, dated
-from ..core.machine.operands import NO_TENSOR, tensors_in
-from ..core.machine.overrides import PLAIN
 from ..core.machine.plan import Plan
 from ..core.machine.recipe import Record
-from ..core.machine.tangent import moves
-from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.view import View, requires_grad
 from ..core.state import Context, Mode, State, left, local, while_transforming
 from ..core.structs import LevelParts
 from ..core.values import arrays, contiguous_strides, dt

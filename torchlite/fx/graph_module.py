@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.values import warn
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, warn
 from ..nn.modules.module import Module
 from .codegen import PythonCode
 from .graph import Graph
@@ -325,10 +324,8 @@ class GraphModule(Module):
         (folder / "__init__.py").write_text("from .module import *")
         if saved:
             warn(
-                "Was not able to save the following children modules as reprs -saved as pickled files instead: "
-                f"{saved}"
+                f"Was not able to save the following children modules as reprs -saved as pickled files instead: {saved}"
             )
-
 
     # ---- hooks and text
 

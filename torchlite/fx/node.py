@@ -47,6 +47,7 @@ def has_side_effect(fn: Any) -> Any:
 
 # ---- names of what is called
 
+
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The dotted name by which code reaches a function."""
     name = getattr(func, "__name__", "")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.native import in_c
-from ..core.values.arrays import Array, Namespace
+from ..core.values import Array, Namespace
 from .summing import widened
 
 _SHORT = 8  # runs of no more rows than this are added up row by row

@@ -1,7 +1,5 @@
 """torch.masked: reductions and normalisations that pass over the elements where a mask is False."""
 
-from __future__ import annotations
-
 from ._ops import (
     amax,
     amin,

@@ -117,6 +117,7 @@ sum = _reduction(
 )
 prod = _reduction("prod", 1, _product, "The product.")
 
+
 def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[..., Tensor]:
     """A reduction for which a number beyond all others counts for nothing; `one` if along all dimensions or one."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values.layout import sparse_coo, sparse_csr, strided
+from ..core.values import sparse_coo, sparse_csr, strided
 from ._ops import _dims, _fitting
 
 _REDUCTIONS = frozenset(

@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 from ..backends.sparse import Coo, coo
 from ..core.machine import Tensor
-from ..core.values import dt, not_implemented_for
-from ..core.values.layout import sparse_coo, sparse_csr
+from ..core.values import dt, not_implemented_for, sparse_coo, sparse_csr
 from ..operations.formulas import tensors
 from ..sparse._coo import coalesced, matched, places
 

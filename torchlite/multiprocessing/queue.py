@@ -1,7 +1,5 @@
 """`torch.multiprocessing.queue`: the queues of multiprocessing, which send tensors as shared memory by themselves."""
 
-from __future__ import annotations
-
 from multiprocessing.queues import Queue, SimpleQueue
 
 __all__ = ["Queue", "SimpleQueue"]

@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from typing import Any
 
-from ..core.values import Shown, warn
-from ..core.values.pickling import bear_name
+from ..core.values import Shown, bear_name, warn
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",

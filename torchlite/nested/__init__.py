@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import DeviceLike, dt, strided
-from ..core.values.layout import jagged
+from ..core.values import DeviceLike, dt, jagged, strided
 from ..operations.formulas import tensors
 from ._internal import by_dimension, ops
 from ._internal.nested_tensor import Ragged, from_list, nested

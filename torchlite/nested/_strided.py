@@ -11,16 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.function import Function
-from ..backends.meta.array import Memory, MetaArray
-from ..core.declare.elementwise import Elementwise
-from ..core.declare.rules import rules_in
-from ..core.machine import Tensor, as_class, wrap
+from ..core.declare import Elementwise, rules_in
+from ..core.machine import Tensor
 from ..core.machine.registry import registry
 from ..core.state import local
-from ..core.values import contiguous_strides, wrap_dim
-from ..core.values.errors import missing_kernel_of
+from ..core.values import missing_kernel_of, wrap_dim
 from ..operations.formulas import tensors
-from ._internal.by_name import name_of
+from ._internal.by_name import call_by_rule, name_of, without_elements
 
 
 class StridedNested(Tensor):
@@ -32,10 +29,7 @@ class StridedNested(Tensor):
     def __new__(cls: Any, components: Sequence[Tensor], requires_grad: bool = False) -> Any:
         first = components[0] if components else tensors.empty(0)
         shape = (len(components), *[max(sizes) for sizes in zip(*[t.shape for t in components])])
-        item = first.element_size()
-        strides = tuple([n * item for n in contiguous_strides(shape)])
-        form = MetaArray(shape, first.dtype.numpy, strides, 0, Memory(0))
-        made: Any = as_class(wrap(form, first.dtype, first.backend.home), cls)
+        made = without_elements(cls, shape, first)
         made._components = tuple([t.detach() for t in components])
         return made._require_grad(True) if requires_grad else made
 
@@ -89,12 +83,7 @@ class StridedNested(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        rule = _RULES.get(name_of(func))
-        if rule is not None:
-            return rule(func, *args, **kwargs)
-        state = local.state
-        return state.within(state.mode.but(subclasses=False), lambda: func(*args, **kwargs))
+        return call_by_rule(_RULES, func, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,7 +1,5 @@
 """`torch.nn`: modules, the parameters they are made of, and functions on them."""
 
-from __future__ import annotations
-
 from ..core.values.pickling import live_here as _live_here
 from ..faces import later as _later
 from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils

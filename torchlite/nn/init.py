@@ -88,8 +88,7 @@ def trunc_normal_(
     """Fill with normally distributed numbers, of those between `a` and `b`."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-            "incorrect."
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     if tensor.is_meta:
         return tensor

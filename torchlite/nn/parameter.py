@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 from ..core.declare import Signature
 from ..core.machine import Tensor, as_class
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
-from ..core.values import DeviceLike, Shown, dt, type_name
-from ..core.values.layout import preserve_format
-from ..core.values.pickling import bear_name
+from ..core.values import DeviceLike, Shown, bear_name, dt, preserve_format, type_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
 

@@ -45,6 +45,7 @@ try:
         matmul,
         scaled_products,
         tensor_products,
+        trace,
     )
     from .reductions import (
         extremes,

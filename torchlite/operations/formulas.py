@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.machine import Tensor, functions
 from ..core.state import is_watched
-from ..core.values.layout import preserve_format
+from ..core.values import preserve_format
 
 
 class _Tensors:
@@ -58,4 +58,10 @@ def options(like: Tensor) -> dict[str, Any]:
 def zeros(like: Tensor, shape: Any) -> Tensor:
     """Zeros of a tensor's dtype on its device."""
     made: Tensor = functions["zeros"](shape, **options(like)) if is_watched() else like.new_zeros(shape)
+    return made
+
+
+def ones(like: Tensor, shape: Any) -> Tensor:
+    """Ones of a tensor's dtype on its device."""
+    made: Tensor = functions["ones"](shape, **options(like)) if is_watched() else like.new_ones(shape)
     return made

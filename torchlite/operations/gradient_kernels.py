@@ -9,7 +9,8 @@ from ..core.declare import By
 from ..core.machine import PRECISE, Node, fetch
 
 if TYPE_CHECKING:
-    from ..core.declare.op import Op
+    from ..core.declare import Op
+
 
 def by_kernel(op: Op) -> Callable[..., Any]:
     """`on_arrays=` of an op whose derivative is an op: its nodes run the kernel of that at once."""

@@ -1,7 +1,5 @@
 """`torch.optim`: optimizers and what steers them."""
 
-from __future__ import annotations
-
 from ..absent import lacking
 from ..core.values.pickling import bear_name, live_here
 from . import lr_scheduler, swa_utils

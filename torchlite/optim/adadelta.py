@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
@@ -31,6 +31,7 @@ class Adadelta(Elementwise):
     """Steps whose size follows from that of gradients and of the changes before."""
 
     formula = _formula
+    kept: ClassVar = {"square_avg": 0.0, "acc_delta": 0.0}
     twice = ("square_avg", "acc_delta")
     counts_first = filled = True
 
@@ -40,9 +41,6 @@ class Adadelta(Elementwise):
     ) -> None:  # fmt: skip
         order = "lr rho eps weight_decay maximize capturable foreach differentiable"
         super().__init__(params, options(locals(), "lr rho eps weight_decay", order))
-
-    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"square_avg": 0.0, "acc_delta": 0.0}
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         counts[0] += 1

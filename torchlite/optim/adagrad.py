@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from ..backends.sparse import coo
 from ..core.machine import Tensor, functions
 from ..core.native import in_c
-from ..core.values import Namespace
-from ..core.values.layout import preserve_format
+from ..core.values import Namespace, preserve_format
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
 from .on_lists import on_lists
 from .optimizer import ParamsT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.machine import Tensor
 from ..core.values import Namespace
@@ -29,6 +29,7 @@ class Adamax(Elementwise):
     """Steps along the mean gradient, each element divided by its largest size, which fades."""
 
     formula = _formula
+    kept: ClassVar = {"exp_avg": 0.0, "exp_inf": 0.0}
     twice = ("exp_inf",)
 
     def __init__(
@@ -38,9 +39,6 @@ class Adamax(Elementwise):
     ) -> None:  # fmt: skip
         order = "lr betas eps weight_decay foreach maximize differentiable capturable"
         super().__init__(params, options(locals(), "lr eps betas weight_decay", order))
-
-    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"exp_avg": 0.0, "exp_inf": 0.0}
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         step = counts[0] = counts[0] + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class ASGD(Elementwise):
     """Gradient descent with fading steps; the mean of the parameters over time is kept in the state as `ax`."""
 
     formula = _formula
+    kept: ClassVar = {"ax": 0.0}
     together = "params, mus, etas, and state_steps"
     filled = True
 
@@ -48,9 +49,6 @@ class ASGD(Elementwise):
 
     def writes(self, group: dict[str, Any], new: bool) -> dict[str, int]:
         return {} if group["foreach"] else {"params": 2}
-
-    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"ax": 0.0}
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         step, eta, mu = counts

@@ -21,8 +21,7 @@ from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
 from ..core.state import is_watched, local
-from ..core.values import CPU, strided
-from ..core.values.layout import preserve_format
+from ..core.values import CPU, preserve_format, strided
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices, _group_tensors_by_device_and_dtype
 from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
@@ -113,6 +112,7 @@ class Elementwise(Optimizer):
     """The base of the algorithms that treat every element alike."""
 
     formula: ClassVar[Callable[..., None]]
+    kept: ClassVar[dict[str, float]] = {}  # the arrays of a state, and with what they are filled at first
     # A step that is counted, on one dense tensor that has its state, in the operations that a dispatch mode sees of it
     # in PyTorch.
     _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
@@ -130,8 +130,8 @@ class Elementwise(Optimizer):
         return {"step": 0.0}
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        """The arrays of a state, and with what they are filled at first."""
-        raise NotImplementedError
+        """`kept`, or what a group's options make of it."""
+        return self.kept
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         """The numbers that the formula takes; `counts` are those of the state, to be brought up to date.
@@ -364,7 +364,6 @@ class Elementwise(Optimizer):
                 target.copy_(made)
         for name, value in zip(counts, counted):
             state[name].fill_(value)
-
 
     # ---- on sparse gradients
 

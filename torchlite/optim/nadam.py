@@ -32,6 +32,7 @@ class NAdam(Elementwise):
     """Adam with Nesterov's momentum, whose strength grows over the first steps."""
 
     formula = _formula
+    kept: ClassVar = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
     twice = ("params", "exp_avg_sq")
     together = "params, mu_products and state_steps"
     later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
@@ -42,16 +43,12 @@ class NAdam(Elementwise):
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         order = (
-            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
-            "maximize foreach capturable differentiable"
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"
         )
         super().__init__(params, options(locals(), "lr eps betas weight_decay momentum_decay", order))
 
     def counts(self, group: dict[str, Any]) -> dict[str, float]:
         return {"step": 0.0, "mu_product": 1.0}
-
-    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         step = counts[0] = counts[0] + 1

@@ -36,6 +36,7 @@ class RAdam(Elementwise):
     """Adam that divides by the root of the mean square only when it knows this well enough."""
 
     formula = _formula
+    kept: ClassVar = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
     twice = ("exp_avg_sq",)
     later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
 
@@ -46,9 +47,6 @@ class RAdam(Elementwise):
     ) -> None:  # fmt: skip
         order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
         super().__init__(params, options(locals(), "lr eps betas weight_decay", order))
-
-    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         step = counts[0] = counts[0] + 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import Namespace
-from ..core.values.layout import preserve_format
+from ..core.values import Namespace, preserve_format
 from .by_element import Elementwise, number
 from .on_lists import on_lists
 from .optimizer import ParamsT

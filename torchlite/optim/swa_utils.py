@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor, functions
-from ..core.values import DeviceLike
-from ..core.values.pickling import bear_name
+from ..core.values import DeviceLike, bear_name
 from ..nn.modules.module import Module
 from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer

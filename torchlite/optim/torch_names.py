@@ -76,8 +76,7 @@ def _default_to_fused_or_foreach(
     if differentiable:
         return False, False
     fused = use_fused and all(
-        p is None or (p.device.type in _get_fused_kernels_supported_devices() and p.is_floating_point())
-        for p in params
+        p is None or (p.device.type in _get_fused_kernels_supported_devices() and p.is_floating_point()) for p in params
     )
     lists = all(p is None or p.device.type in _get_foreach_kernels_supported_devices() for p in params)
     return fused, not fused and lists

@@ -1,17 +1,8 @@
 """`torch.package`: models with the code that they are made by, in one file."""
 
-from __future__ import annotations
-
 from .exporter import EmptyMatchError, PackageExporter, PackagingError
 from .globs import Directory, GlobGroup
-from .importers import (
-    Importer,
-    ObjMismatchError,
-    ObjNotFoundError,
-    OrderedImporter,
-    is_from_package,
-    sys_importer,
-)
+from .importers import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, is_from_package, sys_importer
 from .reader import PackageImporter
 
 __all__ = [

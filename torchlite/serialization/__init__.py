@@ -15,9 +15,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ..core.memory import STORAGES
-from ..core.values import warn
+from ..core.values import bear_name, warn
 from ..core.values.device import device
-from ..core.values.pickling import bear_name
 from ..operations.making.legacy_types import TYPES
 from ..types import Storage
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine import Tensor
+from ..core.values import warn
 from ..core.values.device import device
-from ..core.values.errors import warn
 from ..faces.graphs import _DimRange
 from ..nn.parameter import Parameter
 from ..operations.making.factories import empty

@@ -58,11 +58,7 @@ class Missing:
 
 
 # Modules of PyTorch whose contents are in others here.
-_MODULES = {
-    "torch.tensor": "torchlite._tensor",
-    "torch._C": "torchlite",
-    "torch._C._VariableFunctions": "torchlite",
-}
+_MODULES = {"torch.tensor": "torchlite._tensor", "torch._C": "torchlite", "torch._C._VariableFunctions": "torchlite"}
 
 # Classes of C++, which are looked into by name.
 _NAMESPACES = {

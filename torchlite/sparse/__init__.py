@@ -7,12 +7,13 @@ from typing import Any
 
 from ..absent import explanation
 from ..core.machine import Tensor
-from ..core.values.errors import missing_kernel_of
+from ..core.values import missing_kernel_of
 from ..operations.formulas import tensors
 from . import (
     _conversions,
     _coo,
     _elementwise,
+    _kernel_names,
     _making,
     _masks,
     _products,

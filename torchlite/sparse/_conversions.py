@@ -247,9 +247,7 @@ def _to_dims(self: Tensor, sparse: int) -> Tensor:
 publish(to_sparse_dim, to_sparse_any, function=False)
 publish(
     Composite("to_sparse.sparse_dim(Tensor self, int sparse_dim)", _to_dims),
-    Composite(
-        "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)", to_sparse
-    ),
+    Composite("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)", to_sparse),
     function=False,
 )
 describe(to_sparse="This tensor in a sparse layout: `layout`, or COO with so many sparse dimensions.")

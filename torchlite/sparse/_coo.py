@@ -9,8 +9,7 @@ from typing import Any
 from ..backends.sparse import Coo, CooBackend, coo, layout_name, like
 from ..core.declare import method, publish
 from ..core.machine import Tensor, bump, shared_counter, wrap
-from ..core.values import dt
-from ..core.values.errors import missing_kernel_of
+from ..core.values import dt, missing_kernel_of
 from ..kernels import sparse as kernels
 from ..operations.places.writing import combine
 from ._family import OfTensors, check_kernel, held, is_coo, is_sparse, quiet, tensor

@@ -9,9 +9,7 @@ from typing import Any, NoReturn
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, coo, layout_name, like, short_name
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
-from ..core.values import broadcast_shapes
-from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import preserve_format, sparse_csr
+from ..core.values import broadcast_shapes, missing_kernel_of, preserve_format, sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
@@ -160,9 +158,7 @@ def _moved_compressed(t: Tensor, device: Any) -> Tensor:
     return compressed(array.layout, array.compressed, array.plain, array.values, array.shape)
 
 
-_OTHER_COUNT = (
-    "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
-)
+_OTHER_COUNT = "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
 
 
 @rule("copy", in_place=True)
@@ -218,8 +214,7 @@ def add(self: Any, other: Any, alpha: Any = 1) -> Tensor:
 def _sum(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
     if self.shape != other.shape:
         raise RuntimeError(
-            "add: expected sizes of 'self' and 'other' to match, but "
-            f"{list(self.shape)} != {list(other.shape)}"
+            f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}"
         )
     if self.array.sparse_dim != other.array.sparse_dim and other.array.nnz and self.array.nnz:
         raise RuntimeError(
@@ -387,10 +382,9 @@ def _mul_in_place(self: Tensor, other: Any) -> None:
 def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
     if not is_sparse(self) or not _is_number(other):
         what = "division" if name.startswith("div") else "floor division"
-        raise RuntimeError(
-            f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got shape "
-            f"{list(getattr(other, 'shape', ()))} for divisor)"
-        )
+        shape = f"shape {list(getattr(other, 'shape', ()))} for divisor"
+        got = "a sparse divisor" if is_sparse(other) and not other.dim() else shape
+        raise RuntimeError(f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got {got})")
     array = self.array if name == "div" or more == (None,) else _one(self)
     return like(self, array.with_values(registry[name].apply(array.values, other, *more)))
 
@@ -411,8 +405,7 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
             return like(one, one.array.with_values(one.array.values * number))
     if is_compressed(self) and self.array.blocked:
         raise RuntimeError(
-            "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
-            f"{layout_name(self)}"
+            f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(self)}"
         )
     if (self if is_compressed(self) else other).layout is not sparse_csr:
         raise RuntimeError(_NOT_BY_ROWS)

@@ -10,8 +10,7 @@ from ..core.declare import Op
 from ..core.machine import Tensor, computed, wrap
 from ..core.machine.operands import common_backend
 from ..core.state import local, silent
-from ..core.values import Array, Backend, dt, strided
-from ..core.values.errors import missing_kernel_of, not_implemented_for
+from ..core.values import Array, Backend, dt, missing_kernel_of, not_implemented_for, strided
 from ..core.values.layout import COMPRESSED, sparse_coo
 
 

@@ -44,4 +44,3 @@ class check_sparse_tensor_invariants(Context, ContextDecorator):
 
     def _put(self, state: State, kept: Any) -> None:
         check_sparse_tensor_invariants._on, check_sparse_tensor_invariants.implicit = kept
-

@@ -8,8 +8,7 @@ from typing import Any
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sparse_backend
 from ..core.declare import Composite, describe, publish, publish_python
 from ..core.machine import Tensor
-from ..core.values import Backend, dt, warn_once
-from ..core.values.errors import missing_kernel_of, not_implemented_for
+from ..core.values import Backend, dt, missing_kernel_of, not_implemented_for, warn_once
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
@@ -159,9 +158,7 @@ class _Names:
         self.many = f"{self.lines}{' block' if blocked else ''}s"
 
 
-def check_compressed(
-    layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]
-) -> None:
+def check_compressed(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]) -> None:
     """Refuse parts that make no tensor of this size and layout."""
     names = _Names(layout_)
     batch, block = starts.dim() - 1, 2 * (layout_ in (sparse_bsr, sparse_bsc))

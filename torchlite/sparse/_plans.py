@@ -6,10 +6,8 @@ import functools
 from typing import Any
 
 from ..backends.sparse import Compressed, Coo, Sparse
-from ..core.machine import Tensor
-from ..core.machine.fast import PRECISE
-from ..core.values import Array, Namespace
-from ..core.values.layout import sparse_csr
+from ..core.machine import PRECISE, Tensor
+from ..core.values import Array, Namespace, sparse_csr
 from ..kernels import sparse as kernels
 from ._family import is_coo
 
@@ -22,9 +20,7 @@ def _of_rows(
     return _added(made, base, beta, alpha)
 
 
-def _of_places(
-    xp: Namespace, mat: Coo, dense: Array, base: Array | None = None, beta: Any = 0, alpha: Any = 1
-) -> Any:
+def _of_places(xp: Namespace, mat: Coo, dense: Array, base: Array | None = None, beta: Any = 0, alpha: Any = 1) -> Any:
     """The same of coordinates."""
     rows, columns = mat.indices.array
     made = kernels.product(xp, rows, columns, mat.values.array, dense, mat.shape[0], True)

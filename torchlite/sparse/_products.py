@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import publish
 from ..core.machine import Tensor, computed
-from ..core.values import Array, Backend, dt
-from ..core.values.errors import missing_kernel_of, not_implemented_for
+from ..core.values import Array, Backend, dt, missing_kernel_of, not_implemented_for
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors

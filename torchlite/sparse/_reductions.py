@@ -8,9 +8,7 @@ from typing import Any
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import By, Composite, publish
 from ..core.machine import Tensor
-from ..core.values import dt, wrap_dim
-from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import sparse_csr
+from ..core.values import dt, missing_kernel_of, sparse_csr, wrap_dim
 from ..kernels import sparse as kernels
 from ..operations.places.writing import combine
 from ._compressed import as_coo
@@ -182,8 +180,7 @@ def _softmax_backward(log: bool) -> Any:
 
 def _publish_softmax(name: str, log: bool) -> Any:
     backward = OfTensors(
-        f"_sparse_{name}_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self)",
-        _softmax_backward(log),
+        f"_sparse_{name}_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self)", _softmax_backward(log)
     )
     publish(backward, method=False)
     return OfTensors(

@@ -7,11 +7,10 @@ from typing import Any, NoReturn
 
 from ..backends.sparse import Compressed, CompressedBackend, Coo, CooBackend, compressed, coo, layout_name
 from ..core.machine import Tensor
-from ..core.values import wrap_dim
-from ..core.values.errors import missing_kernel_of
+from ..core.values import dt, missing_kernel_of, wrap_dim
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from ..operations.formulas import tensors
-from ._family import is_coo, rule, tensor
+from ._family import is_coo, is_sparse, rule, tensor
 
 # ---- orders of dimensions
 
@@ -44,6 +43,8 @@ def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
         raise RuntimeError(
             f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {sparse}, d0: {a}, d1: {b}"
         )
+    if not t.dim():
+        return t._alias()
     dims = list(range(t.dim()))
     dims[a], dims[b] = b, a
     return permute(t, dims)
@@ -86,8 +87,7 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)  # type: ignore[call-arg]
     first, second = [f"{d}({'Batch' if d < batch else 'Sparse' if d < batch + 2 else 'Dense'})" for d in dims]
     raise RuntimeError(
-        "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
-        f"{first} and {second}"
+        f"transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got {first} and {second}"
     )
 
 
@@ -165,9 +165,7 @@ def _unsqueeze(t: Tensor, dim: int) -> Tensor:
 def _in_range(t: Tensor, dim: int, index: int) -> int:
     size = t.shape[dim]
     if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
     return index % size
 
 
@@ -249,10 +247,11 @@ def _resize(t: Tensor, size: Sequence[int]) -> None:
 @CooBackend.rule("index_select")
 def index_select(t: Tensor, dim: int, index: Tensor) -> Tensor:
     array: Coo = t.array
-    if index.dim() > 1:
-        raise IndexError("index_select() argument index must be 1-D long-tensor.")
+    if not t.dim():
+        raise IndexError("index_select() cannot be applied to a 0-dim tensor.")
+    if index.dim() != 1 or is_sparse(index) or index.dtype is not dt.int64:
+        raise IndexError("index_select() argument index must be 1-D strided (non-sparse) long-tensor.")
     dim, size = wrap_dim(dim, t.dim()), index.numel()
-    index = index.reshape((-1,)).long()
     n = t.shape[dim]
     outside = (index < -n) | (index >= n)
     if bool(outside.any()):
@@ -303,7 +302,7 @@ def _narrow_copy(t: Tensor, dim: int, start: int, length: int) -> Tensor:
 def _embedding(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
     if indices.dim() != 1:
         raise RuntimeError("reshape is not implemented for sparse tensors")
-    return index_select(weight, 0, indices)
+    return index_select(weight, 0, indices.long())
 
 
 # ---- what dense tensors alone do

@@ -7,8 +7,7 @@ from typing import Any
 from ..backends.sparse import coo
 from ..core.declare import describe, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, functions
-from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import sparse_coo
+from ..core.values import missing_kernel_of, sparse_coo
 from ..operations.formulas import tensors
 from ._family import OfTensors, check_kernel, is_compressed, is_coo, is_sparse, unknown
 from ._products import by_rows, check_product, places_of, product

@@ -7,8 +7,7 @@ from typing import Any
 from ..backends.sparse import layout_name
 from ..core.declare import Composite, describe, publish, publish_python, published
 from ..core.machine import Tensor
-from ..core.values import dt
-from ..core.values.errors import missing_kernel_of
+from ..core.values import dt, missing_kernel_of
 from ..operations.formulas import tensors
 from ._family import is_compressed, is_coo
 

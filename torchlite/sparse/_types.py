@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor, TensorBase
-from ..core.values import Size, dt, type_name, warn_once
+from ..core.values import Size, dt, sparse_coo, type_name, warn_once
 from ..core.values.device import device
-from ..core.values.layout import sparse_coo
 from ..operations.formulas import tensors
 from ..operations.making.legacy_types import TYPES, tensortype
 from ._invariants import check_sparse_tensor_invariants

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.declare.schema import Param, Signature
 from ..core.declare.told import Told
-from ..core.machine.out_forms import takes_out
+from ..core.machine import takes_out
 from .origins import module_of
 from .words import Words, default, united
 

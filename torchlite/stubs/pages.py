@@ -11,8 +11,8 @@ from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
 
+from ..core.machine import functions
 from ..core.machine import tensor as tensor_module
-from ..core.machine.registry import functions
 from ..core.values import made
 from ..faces.table import FACES
 from .functions import lines

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from ..core.values import dt, strided
+from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 
 _Identifier = str | Callable[[str], str] | None
 _Place = tuple[Any, ...]
@@ -51,6 +51,14 @@ _DTYPE_PRECISIONS = {
 _COMPARED_BY_BITS = frozenset(
     (dt.float8_e4m3fn, dt.float8_e4m3fnuz, dt.float8_e5m2, dt.float8_e5m2fnuz, dt.float8_e8m0fnu)
 )
+
+_PLACES = {  # what tells where the values of a sparse tensor are
+    sparse_coo: ("_indices",),
+    sparse_csr: ("crow_indices", "col_indices"),
+    sparse_csc: ("ccol_indices", "row_indices"),
+    sparse_bsr: ("crow_indices", "col_indices"),
+    sparse_bsc: ("ccol_indices", "row_indices"),
+}
 
 
 def default_tolerances(
@@ -286,7 +294,7 @@ class TensorLikePair(Pair):
             self._inputs_not_supported()
 
     def _check_supported(self, tensor: Tensor, *, id: _Place) -> None:
-        if tensor.layout is not strided:
+        if tensor.layout is not strided and tensor.layout not in _PLACES:
             raise ErrorMeta(ValueError, f"Unsupported tensor layout {tensor.layout}", id=id)
 
     def compare(self) -> None:
@@ -301,21 +309,45 @@ class TensorLikePair(Pair):
             ("layout", actual.layout, expected.layout, self.check_layout),
             ("device", actual.device, expected.device, self.check_device),
             ("dtype", actual.dtype, expected.dtype, self.check_dtype),
-            ("stride()", actual.stride(), expected.stride(), self.check_stride),
+            ("stride()", *self._strides(actual, expected), self.check_stride),
         ):
             if wanted and first != second:
                 said = f"The values for attribute '{name}' do not match: {first} != {second}."
                 self._fail(AssertionError, said)
 
+    def _strides(self, actual: Tensor, expected: Tensor) -> Any:
+        if actual.layout is strided and expected.layout is strided:
+            return actual.stride(), expected.stride()
+        return None, None
+
     def _equalize_attributes(self, actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
         actual, expected = actual.detach(), expected.detach().to(actual.device)
+        if actual.layout is not expected.layout:
+            actual, expected = actual.to_dense(), expected.to_dense()
         if actual.dtype is not expected.dtype:
             common = dt.result_of([actual.dtype, expected.dtype], [], [])
             actual, expected = actual.to(common), expected.to(common)
         return actual, expected
 
     def _compare_values(self, actual: Tensor, expected: Tensor) -> None:
-        rtol, atol = self.rtol, self.atol
+        if actual.layout is strided:
+            self._compare_strided(actual, expected, self.rtol, self.atol)
+            return
+        kind = str(actual.layout).rpartition("_")[2].upper()
+        if actual._nnz() != expected._nnz():
+            counts = f"{actual._nnz()} != {expected._nnz()}"
+            self._fail(
+                AssertionError, f"The number of specified values in sparse {kind} tensors does not match: {counts}"
+            )
+        for name in _PLACES[actual.layout]:
+            places = [getattr(tensor, name)().to(dt.int64) for tensor in (actual, expected)]
+            self._compare_strided(*places, 0, 0, f"Sparse {kind} {name.removeprefix('_')}")
+        values = [tensor._values() if kind == "COO" else tensor.values() for tensor in (actual, expected)]
+        self._compare_strided(*values, self.rtol, self.atol, f"Sparse {kind} values")
+
+    def _compare_strided(
+        self, actual: Tensor, expected: Tensor, rtol: float, atol: float, identifier: _Identifier = None
+    ) -> None:
         if actual.dtype in _COMPARED_BY_BITS:
             self._compare_bits(actual.view(dt.uint8), expected.view(dt.uint8))
             return
@@ -323,7 +355,7 @@ class TensorLikePair(Pair):
         if bool(matches.all()):
             return
         if matches.dim():
-            said = make_tensor_mismatch_msg(actual, expected, matches, rtol=rtol, atol=atol)
+            said = make_tensor_mismatch_msg(actual, expected, matches, rtol=rtol, atol=atol, identifier=identifier)
         else:
             said = make_scalar_mismatch_msg(actual.item(), expected.item(), rtol=rtol, atol=atol)
         self._fail(AssertionError, said)

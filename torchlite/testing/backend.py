@@ -32,7 +32,7 @@ from .inputs import Call, calls, run
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
-    from ..core.declare.op import Op
+    from ..core.declare import Op
 
 DTYPES = (dt.float32, dt.bfloat16, dt.complex64, dt.int64, dt.uint8, dt.bool_)
 _PLAIN = {"V": np.float64, "W": np.complex64}  # what NumPy knows instead

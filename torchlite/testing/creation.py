@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.machine import Tensor
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
 from ..core.values import DeviceLike, dt, warn
 
 

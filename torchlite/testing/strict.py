@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from ..backends.base import Backend, get_backend, register_backend
 from ..backends.numpy import root
 from ..core.values import Array
+from ..kernels.array_classes import Flags, give_operators
 from .surface import Parameters, listed
 
 _SURFACE = listed()
@@ -32,12 +33,6 @@ _FROM_BFLOAT16 = {"where": np.float32, "round": np.float32, "var": np.float64, "
 _STABLE = frozenset(("sort", "argsort"))
 _ARRAYS_FROM_ANYTHING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
 _ANSWERS = frozenset(("allclose", "array_equal", "array_equiv"))  # NumPy gives a bool for these
-
-
-class Flags(NamedTuple):
-    c_contiguous: bool
-    f_contiguous: bool
-    owndata: bool
 
 
 class StrictArray:
@@ -388,42 +383,7 @@ for _name, _parameters in _SURFACE.methods.items():
         setattr(StrictArray, _name, Function(_name, _parameters, getattr(np.ndarray, _name)).method())
 
 
-def _binary(symbol: str, name: str) -> None:
-    """The operator, its reflected and its in-place form."""
-
-    def forward(self: StrictArray, other: Any) -> Any:
-        return getattr(xp, name)(self, other)
-
-    def reflected(self: StrictArray, other: Any) -> Any:
-        return getattr(xp, name)(other, self)
-
-    def inplace(self: StrictArray, other: Any) -> Any:
-        return getattr(xp, name)(self, other, self)
-
-    for prefix, function in (("", forward), ("r", reflected), ("i", inplace)):
-        setattr(StrictArray, f"__{prefix}{symbol}__", function)
-
-
-for _symbol, _name in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
-    "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-    "lshift": "left_shift", "rshift": "right_shift", "matmul": "matmul",
-}.items():  # fmt: skip
-    _binary(_symbol, _name)
-
-
-def _operator(symbol: str, name: str) -> None:
-    def call(self: StrictArray, *other: Any) -> Any:
-        return getattr(xp, name)(self, *other)
-
-    setattr(StrictArray, f"__{symbol}__", call)
-
-
-for _symbol, _name in {
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert", "divmod": "divmod",
-}.items():  # fmt: skip
-    _operator(_symbol, _name)
+give_operators(StrictArray, xp)
 
 
 # ---- the device

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.machine import functions
 from ..core.state import Context, State, local
-from ..core.values.arrays import DeviceLike
+from ..core.values import DeviceLike
 from ..core.values.device import device as Device
 from ._contextlib import context_decorator
 

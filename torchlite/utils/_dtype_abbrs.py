@@ -1,7 +1,5 @@
 """`torch.utils._dtype_abbrs`: short names of dtypes, as listings of calls print them."""
 
-from __future__ import annotations
-
 from .. import bits1x8, bits2x4, bits4x2, bits8, bits16, float4_e2m1fn_x2
 from ..core.values import dtype as dt
 

@@ -334,10 +334,7 @@ def _register_builtins() -> None:
         serialized_type_name="collections.namedtuple",
         to_dumpable_context=_namedtuple_name,
         from_dumpable_context=_namedtuple_named,
-        flatten_with_keys_fn=lambda x: (
-            [(GetAttrKey(f), v) for f, v in zip(x._fields, x, strict=True)],
-            type(x),
-        ),
+        flatten_with_keys_fn=lambda x: ([(GetAttrKey(f), v) for f, v in zip(x._fields, x, strict=True)], type(x)),
     )
     _register(
         defaultdict,

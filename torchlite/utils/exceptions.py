@@ -6,8 +6,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from ..core.values import reduce_ex
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, reduce_ex
 
 
 class ExceptionWrapper:

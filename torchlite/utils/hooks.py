@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import RemovableHandle, Tensor
-from ..core.values import warn
-from ..core.values.pickling import bear_name
+from ..core.values import bear_name, warn
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 

@@ -1,7 +1,5 @@
 """Pictures: `graph` draws what autograd recorded, `summary` tells a model's layers, `show_tensors` shows tensors."""
 
-from __future__ import annotations
-
 from .drawing import Drawing
 from .graph import graph
 from .summary import Summary, summary

@@ -320,7 +320,4 @@ def _row_products(a: Any, b: Any, dtype: Any) -> Any:
     return _products(a, cupy.ascontiguousarray(b), cupy.empty(a.shape[:-1], dtype), axis=a.ndim - 1)
 
 
-KERNELS = {
-    "_scaled_dot_product_attention": _attention,
-    "_scaled_dot_product_attention_backward": _attention_backward,
-}
+KERNELS = {"_scaled_dot_product_attention": _attention, "_scaled_dot_product_attention_backward": _attention_backward}

@@ -16,9 +16,7 @@ _MOST = 16  # kernels of one op: integers and words that it takes may differ fro
 _HALVES = STORED.keys() - TYPES
 _BITS = np.dtype(np.uint16)  # of a bfloat16, which CuPy does not follow
 
-_widened = create_ufunc(
-    "torchlite_widened", ("e->f", ("H->f", "out0 = __int_as_float((int)in0 << 16)")), "out0 = in0"
-)
+_widened = create_ufunc("torchlite_widened", ("e->f", ("H->f", "out0 = __int_as_float((int)in0 << 16)")), "out0 = in0")
 _narrowed_bits = create_ufunc(
     "torchlite_narrowed_bits", ("f->H",),
     "const unsigned int bits = __float_as_int(in0);"

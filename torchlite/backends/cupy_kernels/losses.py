@@ -87,9 +87,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     return loss, total
 
 
-def _nll_backward(
-    g: Any, input: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total: Any
-) -> Any:
+def _nll_backward(g: Any, input: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total: Any) -> Any:
     if not _knows(input, target, weight) or g.dtype != input.dtype or not g.flags.c_contiguous:
         return NotImplemented
     made = cupy.empty_like(input)

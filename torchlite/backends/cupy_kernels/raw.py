@@ -16,6 +16,7 @@ from ...core.values import dt
 TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 STORED = TYPES | {dt.float16.numpy: "stored_half", dt.bfloat16.numpy: "stored_bfloat16"}
 
+
 def summed(dtype: Any) -> Any:
     """The type that sums of such numbers are of."""
     return dtype if dtype in TYPES else np.dtype(np.float32)

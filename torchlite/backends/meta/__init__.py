@@ -20,7 +20,7 @@ from .matrices import KERNELS as MATRICES
 from .namespace import broadcast_to, xp
 
 if TYPE_CHECKING:
-    from ...core.declare.op import Op
+    from ...core.declare import Op
 
 
 # ---- kernels

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.values import contiguous_strides, reshaped_strides
+from ...kernels.array_classes import Flags
 
 Shape = tuple[int, ...]
 
@@ -17,12 +18,6 @@ class NoValues(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("Tensor.item() cannot be called on meta tensors")
-
-
-class Flags(NamedTuple):
-    c_contiguous: bool
-    f_contiguous: bool
-    owndata: bool
 
 
 class Memory:

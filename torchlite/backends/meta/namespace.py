@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.array_classes import give_operators
 from .array import MetaArray, NoValues, axes_of, fresh
 from .kinds import (
     _ALONG,
@@ -338,26 +339,4 @@ def _in_place(self: MetaArray, *args: Any, **kwargs: Any) -> None: ...
 for _name in ("sort", "partition", "put"):
     setattr(MetaArray, _name, _in_place)
 
-
-def _operator(symbol: str, name: str) -> None:
-    def forward(self: MetaArray, *other: Any) -> Any:
-        return getattr(xp, name)(self, *other)
-
-    def reflected(self: MetaArray, other: Any) -> Any:
-        return getattr(xp, name)(other, self)
-
-    def inplace(self: MetaArray, other: Any) -> Any:
-        return getattr(xp, name)(self, other, out=self)
-
-    for prefix, function in (("", forward), ("r", reflected), ("i", inplace)):
-        setattr(MetaArray, f"__{prefix}{symbol}__", function)
-
-
-for _symbol, _name in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
-    "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-    "lshift": "left_shift", "rshift": "right_shift", "matmul": "matmul",
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert", "divmod": "divmod",
-}.items():  # fmt: skip
-    _operator(_symbol, _name)
+give_operators(MetaArray, xp)

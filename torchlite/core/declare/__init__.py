@@ -1,7 +1,5 @@
 """The language in which ops are declared and published."""
 
-from __future__ import annotations
-
 from .declaration import ITSELF, By
 from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
@@ -23,6 +21,7 @@ from .publishing import (
     seen_whole,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
+from .rules import rules_in
 from .schema import Signature, dtype_of, is_tensor, longs, refusal, taking
 from .told import describe, signatures_of, tell
 from .view_op import ViewOp

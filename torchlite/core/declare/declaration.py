@@ -12,9 +12,8 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
+from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op, requires_grad
 from ..machine.registry import registry
-from ..machine.view import requires_grad
 from ..state import local
 from ..values import return_type
 from .op_node import OpNode

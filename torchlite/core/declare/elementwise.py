@@ -6,15 +6,10 @@ import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from ..machine import fast
+from ..machine import BROADCAST, PLAIN, Hooked, Tensor, TensorBase, fast
 from ..machine.array_backward import backward_on_arrays
-from ..machine.batching import BROADCAST
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
-from ..machine.overrides import PLAIN
 from ..machine.rare import RARE, kernel_names, lacking
-from ..machine.saved import Hooked
-from ..machine.tensor import Tensor
-from ..machine.tensor_base import TensorBase
 from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import State, is_watched, local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, get_backend, result_strides
@@ -382,7 +377,7 @@ class Binary(Elementwise):
 
     def __init__(
         self, name: str, kernel: Any = None,
-        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None, *,
+        vjp: tuple[Callable[..., Any] | None, ...] | dict[str, Any] | Callable[..., Any] | None = None, *,
         schema: str = "Operand self, Operand other", **more: Any,
     ) -> None:  # fmt: skip
         rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
@@ -419,13 +414,16 @@ class Scaled(Binary):
 
     def check_numbers(self, values: Sequence[Any], common: dt.dtype) -> None:
         alpha = values[2]
+        refused = None
         if isinstance(alpha, bool) and common is not dt.bool_:
-            raise RuntimeError("Boolean alpha only supported for Boolean results.")
-        if isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
-            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-        if isinstance(alpha, complex) and not common.is_complex:
+            refused = "Boolean alpha only supported for Boolean results."
+        elif isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
+            refused = "For integral input tensors, argument alpha must not be a floating point number."
+        elif isinstance(alpha, complex) and not common.is_complex:
+            refused = "For non-complex input tensors, argument alpha must not be a complex number."
+        if refused is not None:
             errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
-            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+            raise RuntimeError(refused)
         super().check_numbers(values, common)
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype) -> list[Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..machine.operands import tensors_in
+from ..machine import TensorBase, tensors_in
 from ..machine.plan import filler, places
 from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepable
 from ..machine.tangent import hold
-from ..machine.tensor_base import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, overlaps, warn_of_overlap, write
 from ..state import Mode, State, local, silent

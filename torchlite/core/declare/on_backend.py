@@ -1,7 +1,5 @@
 """Ops whose kernels need more of a backend than its array namespace."""
 
-from __future__ import annotations
-
 from .op import Op
 from .view_op import ViewOp
 

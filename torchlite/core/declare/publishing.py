@@ -7,15 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ..machine import Tensor, dispatch, get_recorded, into, needs_dispatch, planned, public, refuse_history, refuse_out
 from ..machine.noted import steps_of
-from ..machine.operands import get_recorded
-from ..machine.out_forms import refuse_out
-from ..machine.out_history import refuse_history
-from ..machine.overrides import dispatch, needs_dispatch, public
-from ..machine.plan import planned
 from ..machine.registry import aliases, aten, functions
-from ..machine.tensor import Tensor
-from ..machine.write import into
 from ..state import is_watched, local
 from .op import Op
 from .overload import overloaded
@@ -89,8 +83,9 @@ class Composite:
         self.by_form = self.comes_to is not None
 
     def apply(self, *values: Any) -> Any:
-        autocast = local.state.mode.autocast
-        return self.made_of(*(values if autocast is None else autocast.cast(self.signature.name, values)))
+        mode = local.state.mode
+        values = values if mode.autocast is None else mode.autocast.cast(self.signature.name, values)
+        return self.made_of(*values) if mode.seer is None else mode.seer.composite(self.made_of, values)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)

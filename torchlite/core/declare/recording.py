@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..machine.node import FIRST, UNVERSIONED
+from ..machine import FIRST, PLAIN, UNVERSIONED, TensorBase
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
-from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
-from ..machine.tensor_base import TensorBase
 from ..machine.view import ask_for_histories
 from ..state import local
 from ..values import strided

@@ -40,14 +40,7 @@ _SAID = {
 }  # fmt: skip
 
 # Names NumPy's users write for PyTorch's.
-_ALIASES = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "x": "input",
-    "a": "input",
-    "x1": "input",
-    "x2": "other",
-}
+_ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
 def taking(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

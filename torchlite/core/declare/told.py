@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from ..machine.out_forms import takes_out
+from ..machine import Tensor, takes_out
 from ..machine.registry import aliases, aten, functions
-from ..machine.tensor import Tensor
 from .schema import Param, Signature
 
 _IN_PLACE = "The result is written into the tensor itself."

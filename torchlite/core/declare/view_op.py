@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..machine.batching import LEADING
-from ..machine.node import UNVERSIONED
+from ..machine import LEADING, UNVERSIONED, Tensor
 from ..machine.plan import plan_view
-from ..machine.tensor import Tensor
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, resolve, view_of
 from ..state import Mode, State
 from ..values import Backend, out_of_memory

@@ -1,7 +1,5 @@
 """What a call is made of: tensors, nodes, views, what is saved, plans."""
 
-from __future__ import annotations
-
 from .array_backward import by_formula, fetch, share_on_arrays, spread_on_arrays
 from .batching import BROADCAST, DYNAMIC, FILLING, LEADING, RANDOM, Leading, drawn, refuse_batch
 from .fast import PRECISE, accelerated
@@ -40,6 +38,7 @@ from .out_forms import ALONG_DIMS, refuse_out, takes_out
 from .out_history import refuse_history
 from .overrides import PLAIN, TorchFunctionMode, dispatch, needs_dispatch, overridable, public
 from .plan import Made, Plans, form_of_call, kernel_alone, plan_op, planned
+from .rare import refuse_rare
 from .registry import functions
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown
 from .subclasses import as_class

@@ -20,7 +20,7 @@ from .node import LEAF, UNVERSIONED, Counter, sequence
 from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
-from .tensor import Tensor, wrap
+from .tensor import Tensor, wrap_unmarked
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 _new = object.__new__
@@ -56,7 +56,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                     array = backend.asarray(array)
                 elif source.base is not None and not array.flags.c_contiguous:
                     array = array[...]  # what is not row-major has a base
-                result = wrap(array, dtype, backend)
+                result = wrap_unmarked(array, dtype, backend)
                 if input.edge is not None and record is not None and mode.grad:
                     record(input, result)
                 return result
@@ -107,7 +107,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 fits = False
             if fits:
-                result = wrap(array, dtype, backend)
+                result = wrap_unmarked(array, dtype, backend)
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
                     record(input, other, result, source, operand)
                 return result
@@ -179,12 +179,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
                     if fits and backend in kernels:
                         operand = state.quiet(operator.mul, operand, alpha)
-                if (
-                    fits
-                    and dtype in direct
-                    and 0 not in array.strides
-                    and (not mode.grad or self.edge is edge is None)
-                ):
+                if fits and dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
                     state.quiet(kernels[backend], array, operand, array)
                     counter = self.counter
                     if counter is None:
@@ -449,7 +444,7 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                 array = state.quiet(kernel, input.array, None, False)
                 if array.__class__ is not backend.Array:
                     array = backend.asarray(array)
-                result = wrap(array, dtype, backend)
+                result = wrap_unmarked(array, dtype, backend)
                 if record is not None and input.edge is not None and mode.grad:
                     record(input, result)
                 return result

@@ -13,8 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from ..state import Context, State, local
-from ..values import bool_, default_complex, get_default_dtype, int64
-from ..values.layout import sparse_bsr, sparse_coo, sparse_csr, strided
+from ..values import bool_, default_complex, get_default_dtype, int64, sparse_bsr, sparse_coo, sparse_csr, strided
 from .node import DatedCounter, name_of
 
 

@@ -102,4 +102,3 @@ def know_formulas(op: Any, formulas: Mapping[str, Callable[..., Any]]) -> None:
         edges.append(code)
     for node_class in (op.node_class, *[named for _, named in op.number_nodes]):
         native.add_program(node_class, len(op.saved_names), "alpha" in op.value_names, op.fits_one, tuple(edges))
-

@@ -7,8 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..values import reduce_ex
-from ..values.pickling import bear_name
+from ..values import bear_name, reduce_ex
 
 
 class Hooks:

@@ -27,7 +27,8 @@ from .node import UNVERSIONED, shared_counter
 from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
-from .tensor import Tensor, wrap, wrap_shown
+from .remembered import MISSED, caller, remember
+from .tensor import Tensor, wrap, wrap_shown, wrap_unmarked
 from .view import NO_GRAD, ORDINARY, View, requires_grad
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
@@ -40,9 +41,7 @@ _UNTYPED: Any = (None, None)  # a result of which neither dtype is known beforeh
 Plan = Any  # a function (state, mode, tensors) giving the results
 
 
-def form_of_call(
-    values: Sequence[Any], tensors: list[Tensor], levels: Collection[int] = ()
-) -> tuple[Any, ...] | None:
+def form_of_call(values: Sequence[Any], tensors: list[Tensor], levels: Collection[int] = ()) -> tuple[Any, ...] | None:
     """What tells calls apart: the form of each tensor, which is added to `tensors`, and each plain value.
 
     None where there is anything else, a tensor above the devices but for these levels, or one made in inference mode.
@@ -80,7 +79,7 @@ class Plans:
     Tensors have forms on the devices, and on `levels` that do not end.
     """
 
-    __slots__ = ("by_form", "era", "failed", "get", "levels")
+    __slots__ = ("by_form", "era", "failed", "get", "known", "levels")
 
     def __init__(self, levels: Collection[int] = ()) -> None:
         self.levels = levels
@@ -88,11 +87,16 @@ class Plans:
         self.failed: float = 0  # calls that had no plan, as long as no form has one
         self.by_form: dict[Any, Plan] = {}
         self.get = self.by_form.get
+        self.known: list[Any] = []  # without the native build: what knows calls again (remembered.py)
 
     def renew(self) -> None:
         """Forget the plans of an era that has ended."""
         self.era = Defaults.era
+        self.forget()
+
+    def forget(self) -> None:
         self.by_form.clear()
+        self.known.clear()
 
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
@@ -102,7 +106,7 @@ class Plans:
     def note(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
         if plan is UNKNOWN:
             if len(self.by_form) >= _MOST:
-                self.by_form.clear()
+                self.forget()
             self.by_form[form] = None
         elif plan is None:
             made = self.by_form[form] = make() or False
@@ -121,13 +125,18 @@ def planned(
     `find(args, kwargs)` is what it comes to: an op and its bound arguments, a list of such steps, or None.
     """
     plans = plans or Plans()
-    get = plans.get
+    get, known = plans.get, plans.known
 
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
         if plans.era is not Defaults.era:
             plans.renew()
+        if mode.plain:
+            for function in known:
+                results = function(args, kwargs, state, mode)
+                if results is not MISSED:
+                    return results
         if mode.plain and plans.failed < _TRIED and "out" not in kwargs:
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors, plans.levels)
@@ -135,7 +144,9 @@ def planned(
                 plan = get(form)
                 if plan:
                     results = plan(state, mode, tensors)
-                    if made is not call:
+                    if native is None:
+                        remember(known, args, kwargs, plan)
+                    else:
                         native.remember(made, args, kwargs, plan, getattr(plan, "native", None))
                     return results
                 results = general(*args, **kwargs)
@@ -205,19 +216,12 @@ def plan_op(
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = filler(values, operands, len(tensors))
     after = _after(op.finish, returns, bound)
-    singles = [(at, which) for at, which in sources if which.__class__ is int]
-    sequences = [(at, which) for at, which in sources if which.__class__ is not int]
 
     def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         nonlocal arranging
-        arguments = template.copy()
-        for at, which in singles:
-            arguments[at] = tensors[which].array
-        for at, which in sequences:
-            arguments[at] = [tensors[k].array for k in which]
         if check is not None:
             check(*bound(tensors))
-        outputs = state.quiet(kernel, *arguments)
+        outputs = compute(state.quiet, tensors)
         if arranging:
             made, outputs = outputs, arranged(outputs, bound(tensors))
             arranging = not _same(made, outputs)
@@ -227,7 +231,8 @@ def plan_op(
             if outputs.__class__ is not array_class:
                 outputs = asarray(outputs)
             expected = outputs.dtype is numpy_type and outputs.base is None
-            results = wrap(outputs, result_type, backend) if expected else wrap_results(outputs, out_dtype, backend)
+            made = wrap_unmarked if expected else wrap_results
+            results = made(outputs, result_type if expected else out_dtype, backend)
         else:
             results = (known and _wrapped(outputs, known, backend)) or wrap_results(outputs, out_dtype, backend)
         if record is not None and mode.grad:
@@ -237,6 +242,9 @@ def plan_op(
                     break
         return results if after is None else after(results, tensors)
 
+    compute = caller(kernel, template, sources)
+    singles = [(at, which) for at, which in sources if which.__class__ is int]
+    sequences = [(at, which) for at, which in sources if which.__class__ is not int]
     itself = weakref.ref(run)  # so that a plan that is dropped goes at once
     in_native = known is not None and (
         kernel, tuple(template), tuple(singles), tuple(sequences), not single, *map(tuple, zip(*known)),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..values import Backend, dt
-from ..values.errors import not_implemented_for
+from ..values import Backend, dt, not_implemented_for
 from .operands import array_of
 from .tensor_base import TensorBase
 

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from ..state import mode as _mode
 from ..structs import SavedNumberParts, SavedOutputParts, know, whole
-from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
-from ..values.pickling import bear_name
+from ..values import CPU, FLOAT, bear_name, dt, freed, get_backend, type_text
 from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
@@ -132,8 +131,6 @@ class SavedNumber(SavedNumberParts):
 
     def read(self, node: Node) -> Any:
         return self.value
-
-
 
 
 class SavedWrite:

@@ -42,13 +42,19 @@ def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
     return numbers[wrap_dim(dim.__index__(), len(numbers))]
 
 
-def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
-    """A plain tensor over an array."""
+def wrap_unmarked(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
+    """A plain tensor over an array, in a mode that is plain."""
     t = _new(Tensor)
     t.array = array
     t.dtype = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
+    return t
+
+
+def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
+    """A plain tensor over an array."""
+    t = wrap_unmarked(array, dtype_, backend)
     state = _mode.local.state
     if state.mode.marks:
         if state.mode.inference:

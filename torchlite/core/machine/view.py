@@ -19,6 +19,7 @@ from .registry import registry
 if TYPE_CHECKING:
     from ..declare.op import Op
     from .tensor import Tensor
+
     Path = tuple[tuple[Any, tuple[Any, ...]], ...]
 
 # How a view came about, when that forbids writing through it under autograd.

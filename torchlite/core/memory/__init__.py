@@ -1,7 +1,5 @@
 """The memory behind tensors, and moving it."""
 
-from __future__ import annotations
-
 from .relocation import grow, is_alone, share, use_count
 from .shared_memory import HOME, Resized, SharedPages, borrowed, lend, movable, pages_behind, root
 from .storage import UntypedStorage

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..machine import TensorBase, wrap
-from ..values import CPU, Backend, DeviceLike, dt, get_backend, type_name
+from ..values import CPU, Backend, DeviceLike, bear_name, dt, get_backend, type_name
 from ..values.device import device
 from ..values.device import device as _device  # which a parameter is called too
-from ..values.pickling import bear_name
 from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
 

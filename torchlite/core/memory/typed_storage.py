@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..machine import fitting_array
-from ..values import CPU, DeviceLike, dt, errors, get_backend, type_name, warn
+from ..values import CPU, DeviceLike, bear_name, dt, errors, get_backend, type_name, warn
 from ..values.device import device
-from ..values.pickling import bear_name
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
 _FORMS = (
@@ -233,6 +232,7 @@ for _name in (
     "data_ptr", "size", "nbytes", "element_size", "is_shared", "share_memory_", "resize_", "pickle_storage_type",
 ):  # fmt: skip
     setattr(TypedStorage, f"_{_name}", getattr(TypedStorage, _name))
+
 
 def _of_type(storage: UntypedStorage | TypedStorage, kind: Any) -> TypedStorage:
     """A storage converted to elements of another type, given as a class of storages or its name."""

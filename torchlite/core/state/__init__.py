@@ -1,7 +1,5 @@
 """What is switched on in a thread, and how it is put back."""
 
-from __future__ import annotations
-
 from .context import Context, Holding, HoldingItems, SetAtOnce, Switch, leaving
 from .mode import (
     GRAD,

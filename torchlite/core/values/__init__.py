@@ -1,7 +1,5 @@
 """What tensors are described by: dtypes, devices, sizes, layouts; and the words of errors."""
 
-from __future__ import annotations
-
 from . import dtype as dt
 from .arrays import Array, Backend, DeviceLike, Namespace, or_own
 from .device import CPU, get_backend, get_default_device, set_default_device
@@ -26,9 +24,11 @@ from .errors import (
     forward_not_implemented,
     freed,
     missing_kernel,
+    missing_kernel_of,
     no_room,
     not_implemented_for,
     out_of_memory,
+    tell_of_half_complex,
     too_long,
     type_name,
     type_text,
@@ -44,11 +44,17 @@ from .layout import (
     contiguous_strides,
     dense_strides,
     is_dense,
+    jagged,
     memory_format,
+    preserve_format,
     reshaped_strides,
     result_strides,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csr,
     strided,
 )
 from .pickling import Shown, bear_name, reduce_ex
 from .return_types import made, return_type
+from .schemes import qscheme
 from .size import Size

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..state import Context
 from ..state import mode as _mode
-from ..state.context import Context
 from .errors import type_name
 from .pickling import Shown, bear_name
 

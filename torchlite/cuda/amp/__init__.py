@@ -14,10 +14,7 @@ from .. import is_available
 
 
 def renamed(device: str, old: str, new: str) -> None:
-    _warn(
-        f"`torch.{device}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
-        FutureWarning,
-    )
+    _warn(f"`torch.{device}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.", FutureWarning)
 
 
 class autocast(_amp.autocast):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...absent import placeholders
 from ...core.machine import Tensor, functions
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...distributed.process_group import Group
 from ..collectives import all_gather
 from ..world import _get_default_group

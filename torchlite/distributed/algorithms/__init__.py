@@ -1,7 +1,5 @@
 """`torch.distributed.algorithms`: what is made of collectives for training."""
 
-from __future__ import annotations
-
 from ...faces import later
 from .join import Join, Joinable, JoinHook
 

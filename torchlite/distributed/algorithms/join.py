@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ...core.machine import functions
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ..collectives import all_reduce
 from ..work import Work
 

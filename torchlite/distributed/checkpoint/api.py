@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..objects import all_gather_object
 
 __all__ = ["CheckpointException"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...serialization import load as load_file
 from ...serialization import save as save_file
 from .._shard.sharded_tensor import ShardedTensor

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...absent import placeholders
-from ...core.values import warn
-from ...core.values.pickling import bear_name, reduce_ex
+from ...core.values import bear_name, reduce_ex, warn
 from ...futures import Future
 from ...serialization import load as load_file
 from ...serialization import save as save_file

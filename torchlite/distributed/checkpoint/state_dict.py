@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
 from ...utils._pytree import tree_map

@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ...distributed.process_group import Group
 from ...utils._pytree import tree_map
 from ..objects import broadcast_object_list

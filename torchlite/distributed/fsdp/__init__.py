@@ -1,7 +1,5 @@
 """`torch.distributed.fsdp`: modules whose parameters are shared out among processes."""
 
-from __future__ import annotations
-
 from ...absent import placeholders
 from ...core.values.pickling import live_here
 from ...faces import later

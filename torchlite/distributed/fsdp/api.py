@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...nn.modules.batchnorm import _BatchNorm
 
 __all__ = [

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_map

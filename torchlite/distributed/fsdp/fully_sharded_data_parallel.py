@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values.dtype import float32, float64
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, float32, float64
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_map
 from ..collectives import all_reduce

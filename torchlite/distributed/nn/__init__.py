@@ -1,7 +1,5 @@
 """`torch.distributed.nn`: collectives through which gradients flow."""
 
-from __future__ import annotations
-
 from ...absent import placeholder
 from .functional import *
 

@@ -1,7 +1,5 @@
 """`torch.distributed.optim`: optimizers of several processes."""
 
-from __future__ import annotations
-
 from ...absent import placeholders
 from ...faces import later
 from .post_localSGD_optimizer import PostLocalSGDOptimizer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ...optim.optimizer import Optimizer
 from ..algorithms.model_averaging.averagers import ModelAverager
 

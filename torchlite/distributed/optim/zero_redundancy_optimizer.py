@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...distributed.process_group import Group
 from ...optim.optimizer import Optimizer
 from ...queries import typename

@@ -1,7 +1,5 @@
 """Stores: what processes tell each other before they are connected, as bytes under keys."""
 
-from __future__ import annotations
-
 from .base import HashStore, PrefixStore, Store
 from .file import FileStore
 from .tcp import TCPStore

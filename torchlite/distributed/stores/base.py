@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..errors import DistStoreError, QueueEmptyError
 from .arguments import checked
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from .arguments import checked
 from .base import Store, Table
 

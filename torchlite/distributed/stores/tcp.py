@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..errors import DistNetworkError, DistStoreError
 from .arguments import checked
 from .base import HashStore, Store, Table

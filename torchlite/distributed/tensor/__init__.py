@@ -1,7 +1,5 @@
 """`torch.distributed.tensor`: tensors over meshes of processes."""
 
-from __future__ import annotations
-
 from ...faces import later
 from ..device_mesh import DeviceMesh, init_device_mesh
 from . import _api

@@ -10,8 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
 from ...core.machine.overrides import _disabled_torch_function_impl
-from ...core.values import dt
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, dt
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ..collectives import broadcast

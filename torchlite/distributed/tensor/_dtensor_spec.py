@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...core.values.pickling import bear_name, reduce_ex
+from ...core.values import bear_name, reduce_ex
 from ..device_mesh import DeviceMesh
 from .placement_types import Placement, Shard
 

@@ -9,9 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...core.declare.elementwise import Elementwise
-from ...core.declare.reduction import Along, Reduction
-from ...core.declare.rules import rules_in
+from ...core.declare import Along, Elementwise, Reduction, rules_in
 from ...core.machine.registry import registry
 from ._dtensor_spec import DTensorSpec
 from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core.values.pickling import bear_name, reduce_ex
+from ...core.values import bear_name, reduce_ex
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 

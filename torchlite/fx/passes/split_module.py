@@ -131,5 +131,3 @@ def _sorted(parts: dict[str, Partition], home: dict[Node, str]) -> list[Partitio
         for wanted in needs.values():
             wanted.discard(ready[0])
     return found
-
-

@@ -7,8 +7,6 @@ functions of arrays: uniform numbers and roundings (`arithmetic.py`), normals (`
 Draws meet infinities and NaNs on their way, so callers have NumPy's floating-point warnings off.
 """
 
-from __future__ import annotations
-
 from .engine import DEFAULT_SEED
 from .stream import MT19937Stream
 

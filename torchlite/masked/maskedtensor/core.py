@@ -12,8 +12,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.machine import Tensor
 from ...core.state import local
-from ...core.values import dt, strided, warn
-from ...core.values.layout import sparse_coo, sparse_csr
+from ...core.values import dt, sparse_coo, sparse_csr, strided, warn
 from .operations import rule_of
 from .reductions import reduction_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backends.sparse import like as of_array
-from ...core.declare.rules import rules_in
+from ...core.declare import rules_in
 from ...core.machine import Tensor
 from ...core.values import strided
 

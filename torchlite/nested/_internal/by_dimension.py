@@ -264,5 +264,3 @@ def _is_same_size(func: Callable[..., Any], self: Any, other: Any) -> bool:
 @rule("stride")
 def _stride(func: Callable[..., Any], self: NestedTensor, dim: int | None = None) -> Any:
     return self.stride(dim)
-
-

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...autograd.function import Function
-from ...backends.meta.array import Memory, MetaArray
-from ...core.machine import Tensor, as_class, wrap
+from ...core.machine import Tensor
 from ...core.state import local
-from ...core.values import Size, contiguous_strides
-from ...core.values.layout import jagged
+from ...core.values import Size, contiguous_strides, jagged
 from ...operations.formulas import tensors
-from .by_name import name_of, rule_of
+from .by_name import RULES, call_by_rule, rule_of, without_elements
 from .nested_int import NestedInt, size_of
 
 
@@ -57,11 +55,7 @@ class NestedTensor(Tensor):
     def __new__(cls: Any, values: Tensor, ragged: Ragged, requires_grad: bool = False) -> Any:
         sizes: list[int] = list(values.shape)
         sizes[ragged.dim - 1] = ragged.size
-        shape = (ragged.batch, *sizes)
-        item = values.element_size()
-        strides = tuple([n * item for n in contiguous_strides(shape)])
-        form = MetaArray(shape, values.dtype.numpy, strides, 0, Memory(0))
-        made: Any = as_class(wrap(form, values.dtype, values.backend.home), cls)
+        made = without_elements(cls, (ragged.batch, *sizes), values)
         made._values, made._ragged = values.detach(), ragged
         return made._require_grad(True) if requires_grad else made
 
@@ -144,12 +138,7 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        rule = rule_of(name_of(func))
-        if rule is not None:
-            return rule(func, *args, **kwargs)
-        state = local.state
-        return state.within(state.mode.but(subclasses=False), lambda: func(*args, **kwargs))
+        return call_by_rule(RULES, func, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

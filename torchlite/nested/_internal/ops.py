@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ...core.declare.elementwise import Elementwise
+from ...core.declare import Elementwise
 from ...core.machine import Tensor
 from ...core.machine.registry import registry
 from ...operations.formulas import tensors
@@ -157,9 +157,7 @@ def _copy(func: Any, self: NestedTensor, src: Any, non_blocking: bool = False) -
             "layout NestedTensor"
         )
     if [t.shape for t in self.unbind()] != [t.shape for t in src.unbind()]:
-        raise RuntimeError(
-            f"copy_(): expected compatible input and src shapes, but got: {self.shape} and {src.shape}"
-        )
+        raise RuntimeError(f"copy_(): expected compatible input and src shapes, but got: {self.shape} and {src.shape}")
     func(values_of(self), values_of(src), non_blocking)
     return self
 
@@ -170,6 +168,8 @@ def _item(func: Any, self: NestedTensor) -> Any:
     if count == 1:
         raise NotImplementedError("aten._local_scalar_dense.default")
     raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+
+
 rule(_OF_VALUES)(_of_values)
 rule(_LIKE)(_of_values)
 

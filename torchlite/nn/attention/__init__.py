@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...absent import explanation
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...operations.products import attention_kernels as kernels
 from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 

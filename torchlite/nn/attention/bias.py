@@ -7,8 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike, dt, warn
-from ...core.values.pickling import bear_name
+from ...core.values import DeviceLike, bear_name, dt, warn
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 

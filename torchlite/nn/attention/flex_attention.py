@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
 from ...core.machine import Tensor, TorchFunctionMode, functions
-from ...core.values import DeviceLike, dt
-from ...core.values.pickling import bear_name
+from ...core.values import DeviceLike, bear_name, dt
 from ...func import vmap
 from ...operations.places.advanced_indexing import index
 from .block_mask import BlockMask, noop_mask, ordered_blocks

@@ -1,7 +1,5 @@
 """Distances and similarities."""
 
-from __future__ import annotations
-
 from ...core.machine import functions
 
 __all__ = ["bilinear", "cosine_similarity", "pairwise_distance", "pdist"]

@@ -1,7 +1,5 @@
 """`torch.nn.modules`: the classes of modules."""
 
-from __future__ import annotations
-
 from ...core.values import bear_name
 from . import (
     activation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.function import Function
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 
 
 class BackwardHookFunction(Function):

@@ -239,8 +239,7 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(value)}' as buffer '{name}' "
-                "(torch.nn.Buffer, torch.Tensor or None expected)"
+                f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
             )
         if marked:
             self.register_buffer(name, value, value.persistent)  # type: ignore[union-attr]

@@ -7,9 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike, dt
-from ...core.values.layout import jagged
-from ...core.values.pickling import bear_name
+from ...core.values import DeviceLike, bear_name, dt, jagged
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from ... import cuda
+from ...core.values import bear_name
 from ...core.values.device import device as Device
-from ...core.values.pickling import bear_name
 from ..modules.module import Module
 from .parallel_apply import parallel_apply
 from .replicate import replicate

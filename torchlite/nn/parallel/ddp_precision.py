@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...distributed.algorithms.ddp_comm_hooks.default_hooks import compressed
 from ...utils._pytree import tree_map
 from ..modules.module import Module

@@ -10,7 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket
 from ...distributed.collectives import all_reduce
@@ -312,4 +312,3 @@ class _DDPSink(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         ctx.reducer.begin()
         return (None, *grads)
-

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.machine import Tensor, functions
+from ...core.values import warn
 from ...core.values.device import device as Device
-from ...core.values.errors import warn
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]
 

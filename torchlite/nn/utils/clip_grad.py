@@ -145,8 +145,7 @@ def clip_grad_norm_(
 @functools.wraps(clip_grad_norm_)
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(*args, **kwargs)
 

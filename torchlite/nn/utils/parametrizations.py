@@ -8,8 +8,7 @@ from typing import Any
 from ... import linalg
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor, functions
-from ...core.values import finfo
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, finfo
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module

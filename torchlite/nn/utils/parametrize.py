@@ -11,7 +11,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
 from ...core.state import Context, State
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
@@ -154,8 +154,7 @@ def _begin(modules: ParametrizationList, original: Tensor) -> Any:
                 pass
     if not isinstance(new, (Tensor, Sequence)):
         raise ValueError(
-            "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-            f"Got {type(new).__name__}"
+            f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(new).__name__}"
         )
     return new
 

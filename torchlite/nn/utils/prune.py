@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import reduce_ex
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, reduce_ex
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 

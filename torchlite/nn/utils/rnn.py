@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 from ...core.machine import Tensor, functions
-from ...core.values import Shown, dt
-from ...core.values.pickling import bear_name
+from ...core.values import Shown, bear_name, dt
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [

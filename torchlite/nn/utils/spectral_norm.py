@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
-from ...core.values import reduce_ex
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, reduce_ex
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module

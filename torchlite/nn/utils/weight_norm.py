@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from ...core.machine import Tensor, functions
-from ...core.values import reduce_ex
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, reduce_ex
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 

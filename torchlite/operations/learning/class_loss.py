@@ -103,7 +103,7 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
 def _check_nll2d(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
     if target.dim() != 3:
         raise RuntimeError(
-            "only batches of spatial targets supported (3D tensors) but got targets of dimension: " f"{target.dim()}"
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
         )
     if self.dim() != 4:
         raise RuntimeError(

@@ -150,16 +150,15 @@ def _group_gradients(
 ) -> Any:  # fmt: skip
     made = (None, None, None)
     if grads[0] is not None:
-        made = native_group_norm_backward.apply(grads[0], input, result1, result2, weight, N, C, HxW, group, needs)
+        g = grads[0] if channels_last(input.array) else grads[0].contiguous()
+        made = native_group_norm_backward.apply(g, input, result1, result2, weight, N, C, HxW, group, needs)
     if grads[1] is None and grads[2] is None:
         return made
     of_statistics = _through_statistics(input, *grads[1:], result1, result2, C * HxW // group) if needs[0] else None  # type: ignore[call-arg]
     return of_statistics if made[0] is None else made[0] + of_statistics, *made[1:]
 
 
-def _through_statistics(
-    input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, n: int
-) -> Tensor:
+def _through_statistics(input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, n: int) -> Tensor:
     """The gradient through mean and deviation of n elements; PyTorch passes over each where the other has none."""
     rows = input.reshape((*mean.shape, n))
     n = n or 1

@@ -332,9 +332,7 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
-def _logits_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int
-) -> Tensor:
+def _logits_gradient(g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int) -> Tensor:
     if pos_weight is None:
         made = (self.sigmoid() - target) * g
     else:

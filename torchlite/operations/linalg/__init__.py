@@ -3,8 +3,6 @@
 What `torch.linalg` offers stands in `linalg`.
 """
 
-from __future__ import annotations
-
 from . import (
     cholesky,
     conjugate_gradients,

@@ -162,9 +162,7 @@ _cholesky_solve_op: ByColumns = ByColumns(
 _cholesky_inverse_op = ByColumns(
     "_cholesky_inverse(Tensor self, bool upper)",
     _cholesky_inverse,
-    {"self": lambda g, self, result, upper: -_beside(
-        self, result.matmul(g + H(g)).matmul(result), upper
-    )},
+    {"self": lambda g, self, result, upper: -_beside(self, result.matmul(g + H(g)).matmul(result), upper)},
     node="CholeskyInverseBackward0",
     batch=LEADING,
     seen_as=lambda self, upper: ("cholesky_inverse", (self, upper) if upper else (self,), {}),

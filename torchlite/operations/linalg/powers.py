@@ -54,7 +54,4 @@ offer_op(matrix_exp)
 publish_python("matrix_exp(Tensor self)", linalg["matrix_exp"])
 
 
-describe(
-    linalg_matrix_exp="The exponential of a square matrix.",
-    matrix_exp="The exponential of a square matrix.",
-)
+describe(linalg_matrix_exp="The exponential of a square matrix.", matrix_exp="The exponential of a square matrix.")

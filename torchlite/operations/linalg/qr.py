@@ -84,6 +84,7 @@ def old_qr(self: Tensor, some: bool) -> Any:
     )
     return _FACTORS(qr.apply(self, "reduced" if some else "complete"))
 
+
 # ---- reflections
 
 

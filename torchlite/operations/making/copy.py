@@ -32,9 +32,8 @@ from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import named, quick
 from ...core.state import Mode, State, local
+from ...core.values import Array, Backend, DeviceLike, Namespace, errors
 from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend, DeviceLike, Namespace
 from ...core.values.device import device
 from ...core.values.layout import (
     COMPRESSED,
@@ -300,8 +299,7 @@ def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_for
     if memory_format is contiguous_format or memory_format is preserve_format:
         return bool(self.array.flags.c_contiguous)
     refuse_batch(
-        (self,),
-        "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format",
+        (self,), "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
     )
     if len(shape) != _RANKS[memory_format]:
         return False

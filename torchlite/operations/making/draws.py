@@ -28,8 +28,7 @@ from ...core.machine import (
 )
 from ...core.native import in_c
 from ...core.state import local, look_past_forms
-from ...core.values import CPU, Backend, contiguous_strides, dt
-from ...core.values.errors import missing_kernel_of
+from ...core.values import CPU, Backend, contiguous_strides, dt, missing_kernel_of
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
 from .factories import like, uninitialized

@@ -12,11 +12,9 @@ from ...backends.base import get_backend
 from ...core.machine import Tensor, TensorBase, fitting_array, wrap
 from ...core.machine.rare import RARE
 from ...core.state import local
+from ...core.values import CPU, Backend, not_implemented_for, too_long, warn
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend
 from ...core.values.determinism import determinism
-from ...core.values.device import CPU
-from ...core.values.errors import not_implemented_for, too_long, warn
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,

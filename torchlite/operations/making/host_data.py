@@ -12,8 +12,7 @@ from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispa
 from ...core.memory import borrowed, lend
 from ...core.native import quick
 from ...core.state import local, look_past_forms
-from ...core.values import CPU, Array, dt, get_default_device, type_name, warn
-from ...core.values.errors import tell_of_half_complex
+from ...core.values import CPU, Array, dt, get_default_device, tell_of_half_complex, type_name, warn
 from .copy import clone, convert, in_order_of
 from .factory import lifted, refuse_compressed, refuse_pinned
 from .sequences import array_of

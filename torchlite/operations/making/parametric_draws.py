@@ -39,7 +39,6 @@ class FromParameters(OnBackend, Op):
         return drawn(make, above)
 
 
-
 def sampler(schema: str, draw: Callable[..., np.ndarray], vjp: Any, **words: Any) -> FromParameters:
     """An op whose `draw(stream, *parameters)` is told the parameters row by row."""
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, Signature, aten, describe, publish, published, sum_to
-from ...core.machine import Tensor, array_of, fitting_array
-from ...core.machine.rare import refuse_rare
+from ...core.machine import Tensor, array_of, fitting_array, refuse_rare
 from ...core.state import is_watched
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace, or_own

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
 from ...core.machine import Tensor, bump
 from ...core.machine.registry import registry
@@ -224,7 +226,25 @@ def _embedding_bag(
             made = made / xp.maximum(counts, 1).astype(made.dtype).reshape((-1, 1))
             chosen = counts
     sizes = xp.zeros((bags,), dt.int64.numpy) if mode == _SUM else counts
-    return made.astype(weight.dtype, copy=False), bag.astype(dt.int64.numpy), sizes, chosen
+    bag = bag.astype(dt.int64.numpy)[: 0 if _in_place(xp, weight, mode, padding_idx) else None]
+    return made.astype(weight.dtype, copy=False), bag, sizes, chosen
+
+
+def _in_place(xp: Namespace, weight: Array, mode: int, padding_idx: int) -> bool:
+    """Whether PyTorch sums rows where they are, and leaves it to the derivative to find their bags."""
+    rows = weight.strides[1] == weight.itemsize and weight.dtype.itemsize < 8
+    return mode == _SUM and padding_idx < 0 and rows and xp.ndarray is np.ndarray
+
+
+_bag_of_each = Op(
+    "_bag_of_each(Tensor indices, Tensor offsets)",
+    lambda xp, indices, offsets: _bags(xp, indices, offsets, offsets.size).astype(dt.int64.numpy),
+)
+
+
+def _known(bags: Tensor, indices: Tensor, offsets: Tensor) -> Tensor:
+    """The bag of each index, if need be found now."""
+    return bags if bags.numel() == indices.numel() else _bag_of_each.apply(indices, offsets)
 
 
 bag_rows_backward = Op(
@@ -261,6 +281,7 @@ def _embedding_bag_backward(
     if mode == _MAX:
         spread = g * (sizes > 0).unsqueeze(-1)
         return g.new_zeros((rows, *g.shape[1:])).scatter_add(0, largest, spread)
+    bags = _known(bags, indices, offsets)
     if mode == _MEAN:
         g = g / sizes.clamp_min(1).to(g.dtype).unsqueeze(-1)
     if per_sample_weights is None and not sparse and not scale_grad_by_freq:
@@ -291,7 +312,7 @@ def _seen_bag(*values: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
 def _bag_of_sample_weights(
     g: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, padding_idx: int
 ) -> Tensor:
-    each = g.index_select(0, result1) * weight.index_select(0, indices)
+    each = g.index_select(0, _known(result1, indices, offsets)) * weight.index_select(0, indices)
     return each.sum(-1).masked_fill(indices == padding_idx, 0)
 
 

@@ -9,6 +9,7 @@ from ...core.declare import describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ..formulas import onto, options
+from ..products.matmul import of_coordinates
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
@@ -19,6 +20,8 @@ _INDEX_TYPES = (dt.int32, dt.int64)
 
 
 def _check_select(self: Tensor, dim: int, index: Tensor) -> None:
+    if of_coordinates(self):
+        return
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype not in _INDEX_TYPES:

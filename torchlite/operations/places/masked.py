@@ -9,9 +9,7 @@ from ...core.declare import Signature, describe, function, method, publish, publ
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, functions, needs_dispatch, refuse_batch
 from ...core.native import in_c
 from ...core.state import is_watched
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, warn
-from ...core.values.errors import within
-from ...core.values.layout import preserve_format
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, preserve_format, warn, within
 from ..pointwise.selection import where
 from .writing import Picking, Writing, not_boolean
 

@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import OnBackend, Op
-from ...core.machine import TensorBase
-from ...core.machine.operands import fitting_array, tensors_in
+from ...core.machine import Tensor, TensorBase, bump, check_apart, check_no_overlap, fitting_array, tensors_in
 from ...core.machine.out_dtypes import check_out_dtype
-from ...core.machine.tensor import Tensor
-from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, or_own

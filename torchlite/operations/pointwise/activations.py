@@ -340,9 +340,7 @@ mish_backward = Elementwise(
     "mish_backward(Tensor grad_output, Tensor self)", _mish_slope, {"grad_output": ITSELF, "self": _mish_bend},
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
-mish_ = Unary(
-    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backward, **_FLOATS, on_arrays=by_kernel
-)
+mish_ = Unary("mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backward, **_FLOATS, on_arrays=by_kernel)
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace(False)
 
 
@@ -378,14 +376,26 @@ def _in_rows(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy("C")
 
 
+def _log_sigmoid(xp: Namespace, x: Array) -> tuple[Any, Any]:
+    """That, and what PyTorch keeps for the derivative."""
+    buffer = xp.exp(-xp.absolute(x))
+    return _in_rows(xp.minimum(x, 0) - xp.log1p(buffer)), buffer
+
+
 log_sigmoid_backward = Elementwise(
-    "log_sigmoid_backward(Tensor grad_output, Tensor self)", lambda xp, g, x: g * _sigmoid(xp, -x),
-    {"grad_output": ITSELF, "self": _log_sigmoid_bend}, **_FLOATS, arranged=as_operand(0),
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor? buffer=None)",
+    lambda xp, g, x, buffer: g * _sigmoid(xp, -x),
+    {"grad_output": ITSELF, "self": _log_sigmoid_bend, "buffer": None}, **_FLOATS, arranged=as_operand(0),
 )  # fmt: skip
+_log_sigmoid_forward = Op(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", _log_sigmoid, {"self": log_sigmoid_backward},
+    differentiable=1, node="LogSigmoidBackward0", batch=LEADING,
+)  # fmt: skip
+publish(_log_sigmoid_forward, function=False, method=False)
 log_sigmoid_ = Unary(
-    "log_sigmoid",
-    lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.absolute(x)))),
-    log_sigmoid_backward, exact_out=True, **_FLOATS, arranged=contiguous, on_arrays=by_kernel,
+    "log_sigmoid", lambda xp, x: _log_sigmoid(xp, x)[0], By(log_sigmoid_backward, buffer=None),
+    exact_out=True, **_FLOATS, arranged=contiguous, on_arrays=by_kernel,
+    made_of=lambda self: lambda: _log_sigmoid_forward.apply(self)[0],
 )  # fmt: skip
 log_sigmoid = publish(log_sigmoid_, function=False, method=False)
 
@@ -422,13 +432,12 @@ def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> A
     s = gate.sigmoid()
     slope = s * (1 - s)
     by_gate = grad_output * slope * (to_value + to_gate * value * (1 - 2 * s))
-    return (
-        to_value * s + to_gate * value * slope,
-        cat.apply((grad_output * slope * to_gate, by_gate), dim),
-    )
+    return (to_value * s + to_gate * value * slope, cat.apply((grad_output * slope * to_gate, by_gate), dim))
 
 
 glu_backward = Op("glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING)
+
+
 def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     """The result lies as a product of the two halves does."""
     t = values[0]
@@ -439,9 +448,7 @@ def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     return backend.ordered(outputs, result_strides(half[0], (half, half)))
 
 
-glu_ = Along(
-    "glu(Tensor self, int dim=-1)", _glu, glu_backward, check=_check_halves, arranged=_arranged_as_product
-)
+glu_ = Along("glu(Tensor self, int dim=-1)", _glu, glu_backward, check=_check_halves, arranged=_arranged_as_product)
 glu = publish(glu_, function=False, method=False)
 
 

@@ -18,23 +18,11 @@ from ...core.declare import (
     publish,
     published,
 )
-from ...core.machine import TensorBase, fast, functions
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.overrides import public
-from ...core.machine.tensor import Tensor
+from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase, fast, fitting_array, functions, public, result_type
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ...kernels.remainders import divided
 from ..formulas import options, over
-from ..vocabulary import (
-    ALL,
-    COMMON,
-    INEXACT,
-    REAL,
-    TENSOR_FIRST,
-    scaled,
-    undifferentiable,
-)
+from ..vocabulary import ALL, COMMON, INEXACT, REAL, TENSOR_FIRST, scaled, undifferentiable
 
 # ---- sums and products
 
@@ -294,10 +282,7 @@ floor_divide = Binary(
     dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED, converts=True,
     number_nodes={"other": NOT_IMPLEMENTED}, of_numbers=True,
 )  # fmt: skip
-publish(
-    floor_divide,
-    inplace=True, operators="floordiv", reflected="rfloordiv", operators_in_place="ifloordiv",
-)
+publish(floor_divide, inplace=True, operators="floordiv", reflected="rfloordiv", operators_in_place="ifloordiv")
 
 remainder = Binary(
     "remainder", _remainder,

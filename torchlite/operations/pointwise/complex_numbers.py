@@ -9,8 +9,7 @@ from typing import Any
 from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
-from ...core.values import Array, Backend, Namespace, contiguous_format, dt
-from ...core.values.layout import strided
+from ...core.values import Array, Backend, Namespace, contiguous_format, dt, strided
 from ..making.copy import arranged_as_copy, clone
 from ..shapes.slicing import select
 from ..vocabulary import COMMON
@@ -111,9 +110,7 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 # ---- conjugates
 
-conj_physical = Unary(
-    "conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy
-)
+conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy)
 in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1")
 publish(in_place, function=False, method=False, inplace=True)
 publish_python(

@@ -9,8 +9,7 @@ from typing import Any
 from ...core.declare import ITSELF, Elementwise, Op, describe, publish_python, published
 from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
-from ...core.values import Array, Backend, cannot_cast, dt, strided
-from ...core.values.errors import missing_kernel_of
+from ...core.values import Array, Backend, cannot_cast, dt, missing_kernel_of, strided
 from ..making.draws import bernoulli_number, draws_itself, stream_of_device
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign

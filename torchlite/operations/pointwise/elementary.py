@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
@@ -111,19 +111,17 @@ for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
         publish(_op, names=_name if _name == _numpy else (_name, _numpy), inplace=True)
 
 
-def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
-    """1 / (self² + other²), but 0 for the angle of nothing."""
+def _atan2_vjp(g: Tensor, self: Tensor, other: Tensor, needs: Sequence[bool]) -> list[Tensor | None]:
+    """The other coordinate over self² + other²; nothing for the angle of nothing."""
     squares = self * self + other * other
-    return squares.reciprocal().masked_fill(squares == 0, 0)
+    inverse = squares.reciprocal().masked_fill(squares == 0, 0)
+    return [g * (other * inverse) if needs[0] else None, g * (-self * inverse) if needs[1] else None]
 
 
 atan2 = Binary(
     "atan2",
     "arctan2",
-    (
-        lambda g, self, other: g * other * _one_over_squares(self, other),
-        lambda g, self, other: g * -self * _one_over_squares(self, other),
-    ),
+    _atan2_vjp,
     schema=TENSORS, result="float", dtypes=dt.FLOATS,
 )  # fmt: skip
 publish(atan2, names=("atan2", "arctan2"), inplace=True)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
-from ...core.machine import TensorBase
-from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.machine.out_dtypes import check_found
-from ...core.machine.tensor import Tensor
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt
 from ..formulas import zeros

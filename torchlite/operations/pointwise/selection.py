@@ -18,13 +18,11 @@ from ...core.declare import (
     publish_python,
     refusal,
 )
-from ...core.machine import TensorBase
+from ...core.machine import Tensor, TensorBase, functions
 from ...core.machine.batching import LEADING, dynamic_shape, refuse_batch
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.out_dtypes import check_found, check_out_dtype
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
 from ...core.values import (
     Array,
     Backend,

@@ -157,6 +157,8 @@ xlogy: Binary = _pair(
     in_torch=True, halves="own",
     number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
+
+
 def _xlog1py_of_other(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
     divisor = other + 1
     return g * self / divisor

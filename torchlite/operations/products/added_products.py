@@ -58,7 +58,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     _expandable(self, (a[0], b[1]))
     _no_bool("addmm_impl_cpu_", mat1, mat2)
     if mat1.array.size and b[1]:
-        check_factors(self.dtype, self, beta, alpha)
+        check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
 
 
 def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> None:
@@ -187,7 +187,7 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2, label)
-    check_factors(self.dtype, self, beta, alpha)
+    check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:

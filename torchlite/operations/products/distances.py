@@ -10,7 +10,9 @@ import numpy as np
 from ...core.declare import Op, publish_loss, published
 from ...core.machine import Tensor, result_type
 from ...core.native import in_c
+from ...core.state import local, silent
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
+from ...core.values.layout import contiguous_format
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
 from ..reductions.vector_norms import array_norm, count_apart, norm_along, vector_norm
@@ -27,14 +29,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
-    units = []
-    for t in (x1, x2):
-        wide = t.to(common)
-        wide = wide if wide.shape == shape else wide.expand(shape)
-        norm = vector_norm.apply(wide, 2, (dim,), True, None).clone()
-        norm.detach().clamp_min_(eps)  # gradients pass this by
-        units.append(wide / norm)
-    return (units[0] * units[1]).sum(dim)
+    wide = [t.to(common) for t in (x1, x2)]
+    first, second = [t if t.shape == shape else t.expand(shape) for t in wide]
+    norms = [vector_norm.apply(t, 2, (dim,), True, None).clone() for t in (first, second)]
+    least = tensors.scalar_tensor(eps, dtype=common, device=first.device)
+    for norm in norms:
+        local.state.within(silent(local.state.mode), norm.clamp_min_, least)  # gradients pass this by
+    return (first / norms[0] * (second / norms[1])).sum(dim)
 
 
 @published("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", method=False)
@@ -130,7 +131,7 @@ def pdist(self: Tensor, p: float) -> Tensor:
 
 # ---- losses
 
-_SMALLEST = 1e-12
+_SMALLEST = float(np.float32(1e-12))
 
 
 def cosine_embedding_loss(
@@ -148,11 +149,11 @@ def cosine_embedding_loss(
     dim = target.dim()
     products = (input1 * input2).sum(dim)
     squares = ((input1 * input1).sum(dim) + _SMALLEST) * ((input2 * input2).sum(dim) + _SMALLEST)
-    cosine = products / squares.sqrt()
-    zeros = tensors.zeros_like(cosine)
-    near = tensors.where(target == 1, 1 - cosine, zeros)
-    far = tensors.where(target == -1, (cosine - margin).clamp_min(0), zeros)
-    return reduced(near + far, reduction)
+    cosine = products / squares.sqrt_()
+    zeros = tensors.zeros_like(cosine, memory_format=contiguous_format)
+    near, far = 1 - cosine, (cosine - margin).clamp_min_(0)
+    near = tensors.where(target == 1, near, zeros)
+    return reduced(near + tensors.where(target == -1, far, zeros), reduction)
 
 
 publish_loss(

@@ -19,14 +19,8 @@ from .matmul import bmm, matmul
 
 # What is wrong with dots: that they are no ellipsis, and that there was one.
 _DOTS = {
-    "operand": (
-        "operand {} that is not part of any ellipsis",
-        "operand {} for which an ellipsis was already found",
-    ),
-    "output": (
-        "output that is not part of any ellipsis (...)",
-        "output but an ellipsis (...) was already found",
-    ),
+    "operand": ("operand {} that is not part of any ellipsis", "operand {} for which an ellipsis was already found"),
+    "output": ("output that is not part of any ellipsis (...)", "output but an ellipsis (...) was already found"),
 }
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -289,7 +283,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
-    return chain(list(items))
+    return chain(items).view((items[0].shape[0], items[-1].shape[1]))
 
 
 def chain(items: list[Tensor]) -> Tensor:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...core.declare import Op, conj, publish_python, published, sum_to
+from ...core.declare import Op, conj, publish, publish_python, published, sum_to
 from ...core.machine import Tensor, by_formula
 from ...core.values import Array, Namespace, dt, not_implemented_for, strided
 from ...kernels.summing import widened
+from ..shapes.shape import Ints
 from .added_products import addmm
 from .linear_steps import LinearNode
 from .matmul import H, by_columns, into_exactly, matmul, product, to_first, to_second, unrounded
-
-if TYPE_CHECKING:
-    pass
 
 
 def _rows(t: Any) -> Any:
@@ -156,7 +155,50 @@ linear = publish_python(
 # ---- of two inputs
 
 
-def _trilinear(xp: Namespace, input1: Any, weight: Any, input2: Any) -> Any:
+def _sum_of_products(
+    xp: Namespace, i1: Any, i2: Any, i3: Any, expand1: Ints, expand2: Ints, expand3: Ints, sumdim: Ints, unroll_dim: int
+) -> Any:
+    """The product of three, each repeated along dimensions that it lacks, summed over some."""
+    every = range(i1.ndim + len(expand1))
+    terms = [[d for d in every if d not in lacking] for lacking in (expand1, expand2, expand3, sumdim)]
+    factors = [widened(i) for i in (i1, i2, i3)]
+    made = xp.einsum(*[x for pair in zip(factors, terms) for x in pair], terms[-1], optimize=True)
+    return made.astype(i1.dtype, copy=False)
+
+
+def _with_dims(t: Tensor, dims: Ints) -> Tensor:
+    for d in sorted(dims):
+        t = t.unsqueeze(d)
+    return t
+
+
+def _sum_by_products(i1: Tensor, i2: Tensor, i3: Tensor, *expands: Any) -> Tensor:
+    *lacking, sumdim, _ = expands
+    factors = [_with_dims(i, dims) for i, dims in zip((i1, i2, i3), lacking)]
+    whole = factors[0] * factors[1] * factors[2]
+    return whole.sum(sumdim) if sumdim else whole
+
+
+_trilinear_gradients: dict[str, Any] = {
+    "i1": lambda g, i2, i3, expand1, expand2, expand3, sumdim: _trilinear.apply(
+        g, conj(i2), conj(i3), sumdim, expand2, expand3, expand1, 1
+    ),
+    "i2": lambda g, i1, i3, expand1, expand2, expand3, sumdim: _trilinear.apply(
+        conj(i1), g, conj(i3), expand1, sumdim, expand3, expand2, 1
+    ),
+    "i3": lambda g, i1, i2, expand1, expand2, expand3, sumdim: _trilinear.apply(
+        conj(i1), conj(i2), g, expand1, expand2, sumdim, expand3, 1
+    ),
+}
+_trilinear: Op = Op(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, "
+    "int unroll_dim=1)",
+    _sum_of_products, _trilinear_gradients, linear="each", batch=_sum_by_products, complex_gradients=False,
+)  # fmt: skip
+publish(_trilinear, method=False)
+
+
+def _bilinear(xp: Namespace, input1: Any, weight: Any, input2: Any) -> Any:
     """`input1[r] @ weight[k] @ input2[r]` for all rows r and outputs k."""
     outputs, one, other = weight.shape
     first, second, turned = widened(input1), widened(input2), widened(weight).swapaxes(0, 1)
@@ -165,25 +207,27 @@ def _trilinear(xp: Namespace, input1: Any, weight: Any, input2: Any) -> Any:
     return made.reshape((len(first), outputs)).astype(input1.dtype, copy=False)
 
 
-def _trilinear_by_products(input1: Tensor, weight: Tensor, input2: Tensor) -> Tensor:
+def _bilinear_by_products(input1: Tensor, weight: Tensor, input2: Tensor) -> Tensor:
     outputs, one, other = weight.shape
     half = input1.mm(weight.transpose(0, 1).reshape((one, outputs * other))).view((len(input1), outputs, other))
     return half.bmm(input2.unsqueeze(2)).view((len(input1), outputs))
 
 
-def _trilinear_weight(g: Tensor, i1: Tensor, i2_shape: Any, i3: Tensor) -> Tensor:
+def _bilinear_weight(g: Tensor, i1: Tensor, i2_shape: Any, i3: Tensor) -> Tensor:
     outer = g.unsqueeze(2) * conj(i1).unsqueeze(1)
     return outer.flatten(1).t().mm(conj(i3)).view(i2_shape)
 
 
-trilinear: Op = Op(
-    "_trilinear(Tensor i1, Tensor i2, Tensor i3)", _trilinear,
+bilinear_rows: Op = Op(
+    "_bilinear(Tensor i1, Tensor i2, Tensor i3)", _bilinear,
     {
-        "i1": lambda g, i2, i3: trilinear.apply(g, conj(i2).transpose(0, 1), conj(i3)),
-        "i2": _trilinear_weight,
-        "i3": lambda g, i1, i2: trilinear.apply(conj(i1), conj(i2).permute((2, 1, 0)), g),
+        "i1": lambda g, i2, i3: bilinear_rows.apply(g, conj(i2).transpose(0, 1), conj(i3)),
+        "i2": _bilinear_weight,
+        "i3": lambda g, i1, i2: bilinear_rows.apply(conj(i1), conj(i2).permute((2, 1, 0)), g),
     },
-    linear="each", batch=_trilinear_by_products, complex_gradients=False, frugal=True, shows="",
+    linear="each", batch=_bilinear_by_products, complex_gradients=False, frugal=True, shows="",
+    node="TrilinearBackward0",
+    made_of=lambda *factors: functools.partial(_trilinear.apply, *factors, (1, 3), (0,), (1, 2), (2, 3), 1),
 )  # fmt: skip
 
 
@@ -221,5 +265,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if weight.dim() != 3:
         raise RuntimeError("number of dimensions must match")
     rows, others = [t.reshape((-1, t.shape[-1])) for t in (input1, input2)]
-    made = trilinear.apply(rows, weight, others).view((*input1.shape[:-1], len(weight)))
+    made = bilinear_rows.apply(rows, weight, others).view((*input1.shape[:-1], len(weight)))
     return made if bias is None else made + bias

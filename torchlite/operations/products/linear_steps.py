@@ -20,7 +20,7 @@ from .added_products import addmm
 from .matmul import mm
 
 if TYPE_CHECKING:
-    from ...core.declare.op import Op
+    from ...core.declare import Op
 
 
 class LinearNode(OpNode):

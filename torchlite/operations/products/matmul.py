@@ -12,8 +12,7 @@ from ...core.declare import Op, conj, describe, exchanged, method, publish
 from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
-from ...core.values import Array, Namespace, dt, errors, or_own
-from ...core.values.layout import sparse_coo, strided
+from ...core.values import Array, Namespace, dt, errors, or_own, sparse_coo, strided
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
@@ -164,10 +163,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
 
 
 # Words of a product of two tensors of one dtype, with a fast path.
-_FAST: dict[str, Any] = {
-    "fast": fast.binary,
-    "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32},
-}
+_FAST: dict[str, Any] = {"fast": fast.binary, "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32}}
 
 
 def adjoint(t: Tensor) -> Tensor:
@@ -454,29 +450,6 @@ method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 into_exactly = functools.partial(into, exact=True, elementwise=True)
 
 
-def _check_trace(self: Tensor) -> None:
-    if self.dtype is dt.bool_:
-        raise errors.not_implemented_for("trace", dt.bool_)
-    if self.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
-
-
-def _trace(xp: Namespace, self: Array) -> Any:
-    diagonal = xp.diagonal(self)
-    if self.dtype.kind in "biu":
-        return diagonal.sum(dtype=xp.int64)
-    return widened(diagonal).sum().astype(self.dtype)
-
-
-trace = Op(
-    "trace(Tensor self)", _trace,
-    {"self": lambda g, self_shape: g.new_zeros(self_shape).diagonal_scatter(g.expand((min(self_shape),)))},
-    check=_check_trace,
-    linear=True, batch=lambda self: self.diagonal().sum(),
-)  # fmt: skip
-publish(trace)
-
-
 describe(
     bmm="The products of the matrices of two batches, `(b, n, m)` by `(b, m, p)`.",
     dot="The sum of the products of two vectors' elements.",
@@ -487,6 +460,5 @@ describe(
     """,
     mm="The product of two matrices.",
     mv="The product of a matrix and a vector.",
-    trace="The sum of a matrix's diagonal.",
     vdot="The sum of the products of two vectors' elements, those of the first conjugated.",
 )

@@ -201,7 +201,12 @@ def _aminmax(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> tu
 
 
 def _aminmax_vjp(grads: list[Tensor | None], self: Tensor, min: Tensor, max: Tensor, dim: int | None) -> Tensor | None:
-    parts = [_share(g, self == r, dim) for g, r in zip(grads, (min, max), strict=True) if g is not None]
+    kept = min.shape if dim is not None else [1] * self.dim()
+    along = tuple(range(self.dim())) if dim is None else dim
+    parts = [
+        _share(g.reshape(kept), self == r.reshape(kept), along)
+        for g, r in zip(grads, (min, max), strict=True) if g is not None
+    ]
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 

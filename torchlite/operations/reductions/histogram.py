@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, describe, publish
-from ...core.machine import Tensor, fitting_array
-from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine import NOT_IMPLEMENTED, Tensor, fitting_array
 from ...core.values import Array, Namespace, dt, errors
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement, undifferentiable

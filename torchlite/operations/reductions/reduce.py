@@ -7,11 +7,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
+from ...core.declare import Op, Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
-from ...core.state import local
+from ...core.machine.write import into
+from ...core.state import is_watched, local
 from ...core.values import Array, Backend, Namespace, dt, errors
 from ...kernels.summing import add_reduce
+from ..formulas import ones
 from ..shapes.joining import cat
 from .in_one_kernel import in_one_kernel
 
@@ -155,24 +157,26 @@ def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.prod(axis, keepdims=keepdim)
 
 
+def looked_at(t: Tensor) -> bool:
+    """Whether a formula may depend on the values of a tensor: those of a transform, or that a mode sees, show none."""
+    backend = t.backend.real
+    return backend.values and not backend.level and not is_watched()
+
+
 def products_of_others(x: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, by products from both ends; zeros do no harm."""
     x = x.float() if x.dtype in dt.HALVES else x
     n = x.shape[dim] if x.dim() else 1
     if n < 2:
         return x.new_ones(x.shape)
-    before = x.narrow(dim, 0, n - 1).cumprod(dim)
-    after = x.narrow(dim, 1, n - 1).flip(dim).cumprod(dim).flip(dim)
-    ends = before.narrow(dim, n - 2, 1), after.narrow(dim, 0, 1)
-    if n == 2:
-        return cat.apply([ends[1], ends[0]], dim)
-    return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
+    one = ones(x, [1 if d == dim % x.dim() else n for d, n in enumerate(x.shape)])
+    before = cat.apply([one, x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    return before * cat.apply([one, x.narrow(dim, 1, n - 1).flip(dim)], dim).cumprod(dim).flip(dim)
 
 
 def _prod_by_division(g: Tensor, self: Tensor, result: Tensor) -> Tensor | None:
     """Where nothing is seen near zero: PyTorch's way, which shows when `self` has changed unnoticed."""
-    backend = self.backend.real
-    if not self.dim() or not backend.values or backend.level or bool((self.detach().abs() <= TINY).any()):
+    if not self.dim() or not looked_at(self) or bool((self.detach().abs() <= TINY).any()):
         return None
     return g * conj(result / self)
 
@@ -184,8 +188,7 @@ def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Zeros where two factors are, whatever the gradient is: but to differentiate again takes the products."""
-    backend = self.backend.real
-    if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
+    if not local.state.mode.grad and looked_at(self) and int((self == 0).sum()) > 1:
         return g.new_zeros(self.shape)
     found = _prod_by_division(g, self, result)
     if found is not None:
@@ -251,6 +254,14 @@ def _check_logical(name: str) -> Callable[..., None]:
     return check
 
 
+def _into_bools(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    """Whether bytes are true may be written as bools, too."""
+    apply = op.apply
+    if isinstance(out, TensorBase) and out.dtype is dt.bool_ and values[0].dtype is dt.uint8:
+        return into(out, lambda *given: apply(*given).bool(), values, op.name)
+    return into(out, apply, values, op.name)
+
+
 def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.any(axis, keepdims=keepdim)
 
@@ -263,7 +274,7 @@ for _name, _kernel in (("any", _any), ("all", _all)):
     # bool, but uint8 of uint8; no dimensions in the list mean none
     _words: dict[str, Any] = {
         "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "asks": False,
-        "check_out": _check_logical(_name),
+        "check_out": _check_logical(_name), "into": _into_bools,
     }  # fmt: skip
     _dims = Reduction(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel, **_words)
     publish(

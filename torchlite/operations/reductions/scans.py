@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Along, Composite, conj, describe, publish, published, refused
-from ...core.machine import Tensor
+from ...core.machine import Tensor, functions
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
-from ..formulas import zeros
+from ..formulas import options, zeros
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
 from ..shapes.slicing import slice_
-from .reduce import TINY
+from .reduce import TINY, looked_at
 from .summing import carried
 
 
@@ -85,43 +85,54 @@ def _shifted(t: Tensor, dim: int, fill: float) -> Tensor:
     return cat.apply([t.narrow(dim, 1, n - 1), t.new_full(t.narrow(dim, 0, 1).shape, fill)], dim)
 
 
-def _product(a: Tensor, b: Tensor) -> Tensor:
-    """a * b, where a zero in `a` makes nothing even of what is not finite, unless it is to be differentiated again."""
-    if local.state.mode.grad:
-        return a * b
-    return a * b.masked_fill((a == 0).logical_and(b.isfinite().logical_not()), 0)
-
-
 def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
     """s with s[k] = b[k] + a[k] s[k + 1], by combining stretches of doubling length."""
     n, step = a.shape[dim], 1
     while step < n:
         head, tail = n - step, b.narrow(dim, n - step, step)
         later = b.narrow(dim, step, head)
-        b = cat.apply([b.narrow(dim, 0, head) + _product(a.narrow(dim, 0, head), later), tail], dim)
-        a = cat.apply([_product(a.narrow(dim, 0, head), a.narrow(dim, step, head)), a.narrow(dim, head, step)], dim)
+        b = cat.apply([b.narrow(dim, 0, head) + a.narrow(dim, 0, head) * later, tail], dim)
+        a = cat.apply([a.narrow(dim, 0, head) * a.narrow(dim, step, head), a.narrow(dim, head, step)], dim)
         step *= 2
     return b
 
 
 def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
-    """The product before each element, times the sum over what follows it, without dividing: zeros do no harm.
+    """A division where nothing is seen near zero: PyTorch's way, which shows when `self` has changed unnoticed.
 
-    Where nothing is seen near zero, a division: PyTorch's, which shows when `self` has changed unnoticed. Once there is
-    a zero before an element, it moves nothing, whatever comes between.
+    To be differentiated again, it is the product before each element, times the sum over what follows it.
     """
     if self.numel() <= 1 or self.shape[dim] == 1:
         return g
+    dim = wrap_dim(dim, self.dim())
     g = g.float() if g.dtype in dt.HALVES else g  # products of a few small numbers would vanish
-    x, backend = conj(self).to(g.dtype), self.backend.real
-    if backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
-        return from_the_end(g * conj(result), Tensor.cumsum, dim) / x
-    after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
-    head = 0, x.shape[dim] - 1
-    before = conj(result).to(g.dtype).narrow(dim, *head)
+    x, before = conj(self).to(g.dtype), conj(result).to(g.dtype)
+    if looked_at(self) and not bool((self.detach().abs() <= TINY).any()):
+        return from_the_end(g * before, Tensor.cumsum, dim) / x
     if not local.state.mode.grad:
-        before = before.masked_fill((x == 0).cumsum(dim).narrow(dim, *head) != 0, 0)
-    return _product(cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), before], dim), after)
+        return _cumprod_by_zeros(g, x, dim, before)
+    first, n = x.narrow(dim, 0, 1).shape, x.shape[dim]
+    before = cat.apply([x.new_full(first, 1), before.narrow(dim, 0, n - 1)], dim)
+    return before * _linear_recurrence(_shifted(x, dim, 0), g, dim)
+
+
+def _cumprod_by_zeros(g: Tensor, x: Tensor, dim: int, result: Tensor) -> Tensor:
+    """A division before the first zero of a row; at it, what the products up to the second would be without it."""
+    weighted = g * result
+    zero = x == 0
+    nothing = zeros(x, x.shape)
+    passed = zero.cumsum(dim)
+    clear = passed == 0
+    through = from_the_end(weighted.masked_fill(~clear, 0.0), Tensor.cumsum, dim) / x
+    made = through.where(clear, nothing)
+    between = passed == 1
+    at = between.max(dim, True)[1]
+    first = functions["zeros_like"](between).scatter_(dim, at, 1).logical_and_(between)
+    between &= ~first
+    others = x.masked_fill(~between, 1.0).cumprod(dim)
+    touched = g.masked_fill(passed != 1, 0.0)
+    before = result.gather(dim, (at - 1).relu_()).masked_fill_(at == 0, 1.0)
+    return (before * (touched * others).sum(dim, True)).where(first, made)
 
 
 cumprod = Along(
@@ -200,9 +211,11 @@ def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tens
 
     if g.is_complex():
         return weighted(g.log())
+    # Finite, so that this can be differentiated again.
+    nothing = functions["scalar_tensor"](dt.finfo(g.dtype).min, **options(g))
     log_g = g.abs().log()
-    nothing = g.new_full((), dt.finfo(g.dtype).min)  # finite, so that this can be differentiated again
-    return weighted(log_g.where(g > 0, nothing)) - weighted(log_g.where(g < 0, nothing))
+    above, below = log_g.where(g > 0, nothing), log_g.where(g < 0, nothing)
+    return weighted(above) - weighted(below)
 
 
 def _check_inexact(self: Tensor, dim: int) -> None:
@@ -212,11 +225,7 @@ def _check_inexact(self: Tensor, dim: int) -> None:
 
 
 logcumsumexp = Along(
-    "logcumsumexp(Tensor self, int dim)",
-    _logcumsumexp,
-    _logcumsumexp_vjp,
-    check_form=_check_inexact,
-    exact_out=True,
+    "logcumsumexp(Tensor self, int dim)", _logcumsumexp, _logcumsumexp_vjp, check_form=_check_inexact, exact_out=True
 )
 publish(logcumsumexp)
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...core.declare import Op, publish_python
 from ...core.machine import Tensor, functions
-from ...core.values import Namespace, dt, not_implemented_for, strided, wrap_dim
-from ...core.values.errors import missing_kernel_of
+from ...core.values import Namespace, dt, missing_kernel_of, not_implemented_for, strided, wrap_dim
 from ..vocabulary import requirement
 
 _KINDS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin", "amax": "amax", "amin": "amin"}

@@ -20,7 +20,7 @@ from ...core.machine import Tensor
 from ...core.state import is_watched
 from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
-from ..formulas import tensors
+from ..formulas import options, tensors
 from ..pointwise.selection import where
 from ..vocabulary import requirement
 from .in_one_kernel import in_one_kernel, sums_of
@@ -216,45 +216,46 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
     ndim = t.dim()
     axis = None if dim is None else wrap_dim(dim, ndim)
     if axis is None or not ndim:
-        rows = t.reshape(-1)
+        rows = t.flatten()
     else:
         rows = t if axis == ndim - 1 else t.unsqueeze(-1).transpose(axis, -1)
     kept = [1 if axis is None or d == axis else n for d, n in enumerate(t.shape) if keepdim or axis not in (None, d)]
     n = rows.shape[-1]
     ordered = rows.sort(-1).values.view((*kept, n))
-    nan = ordered.detach().isnan()
     if name == "nanquantile":
-        last = (n - 1 - nan.sum(-1, True)).clamp(min=0)
-        ranks = q.reshape(-1) * last.to(q.dtype)
+        ranks = q * (ordered.isnan().logical_not_().sum(-1, True) - 1)
+        ranks.masked_fill_(ranks < 0, 0)
     else:
-        ranks = (q.reshape(-1) * (n - 1)).masked_fill(nan.any(-1, True), n - 1)
-    ranks = ranks.expand((*ordered.shape[:-1], q.numel()))
+        found, shape = (q * (n - 1), ordered.isnan().any(-1, True)), (*ordered.shape[:-1], q.numel())
+        ranks, unknown = [t if t.shape == shape else t.expand(shape) for t in found]
+        ranks = ranks.masked_fill(unknown, n - 1)
     if interpolation in ("lower", "higher", "nearest"):
         ranks = {"lower": Tensor.floor, "higher": Tensor.ceil, "nearest": Tensor.round}[interpolation](ranks)
-    below = ranks.detach().to(dt.int64)
-    found = ordered.gather(-1, below)
+    below = ranks.to(dt.int64)
+    made = ordered.gather(-1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = ranks.new_full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - below
-        found.lerp_(ordered.gather(-1, ranks.detach().ceil().to(dt.int64)), weight)
-    return found.unsqueeze_(0).transpose_(0, -1).squeeze_(-1) if q.dim() else found.squeeze_(-1)
+        weight = tensors.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - below
+        made.lerp_(ordered.gather(-1, ranks.ceil_().to(dt.int64)), weight)
+    return made.unsqueeze_(0).transpose_(0, -1).squeeze_(-1) if q.dim() else made.squeeze_(-1)
 
 
 def _declare_quantile(name: str) -> None:
-    def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
-        if q.device.type == "cpu" and not q.backend.home.level and not bool(((q >= 0) & (q <= 1)).all()):
+    def quantiles(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        seen = q.device.type == "cpu" and not q.backend.home.level and not is_watched()
+        if seen and not bool(((q >= 0) & (q <= 1)).all()):
             raise RuntimeError("quantile() q values must be in the range [0, 1]")
         return _quantile(name, self, q, dim, keepdim, interpolation)
 
-    def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    def quantile(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        rank = tensors.full((), q, dtype=self.dtype, device=self.device)
+        rank = tensors.scalar_tensor(q, **options(self))
         return _quantile(name, self, rank, dim, keepdim, interpolation)
 
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
     publish(
-        Composite(f"{name}(Tensor self, Tensor q, {more}", of_tensor),
-        Composite(f"{name}.scalar(Tensor self, float q, {more}", of_number),
+        Composite(f"{name}(Tensor self, Tensor q, {more}", quantiles),
+        Composite(f"{name}.scalar(Tensor self, float q, {more}", quantile),
     )
 
 
@@ -262,6 +263,13 @@ _declare_quantile("quantile")
 _declare_quantile("nanquantile")
 
 # ---- covariance
+
+
+def _holds(condition: Tensor) -> bool:
+    """Whether a condition holds, which PyTorch asks by a comparison where a mode sees it."""
+    if is_watched():
+        return tensors.equal(condition, condition.new_ones((), **options(condition)))
+    return bool(condition)
 
 
 def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.dtype], kind: str) -> None:
@@ -278,12 +286,8 @@ def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.
             f"cov(): expected {which} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if count and not bool((weights >= 0).all()):
+    if count and not _holds(weights.min() >= 0):
         raise RuntimeError(f"cov(): {which} cannot be negative")
-
-
-def _number(value: Any) -> float:
-    return value.item() if isinstance(value, Tensor) else value
 
 
 @published("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
@@ -305,18 +309,20 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
         weights = fweights
     else:
         weights = aweights if fweights is None else fweights * aweights
-    total = count if weights is None else weights.sum()
-    if weights is not None and _number(total) == 0:
+    told = options(t) | {"dtype": dt.int64}
+    total = tensors.scalar_tensor(count, **told) if weights is None else weights.sum()
+    if weights is not None and not _holds(total != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (t if weights is None else t * weights).sum(1) / total
-    if aweights is None or not correction:
+    if weights is None:
+        freedom = tensors.scalar_tensor(count - correction, **told)
+    elif aweights is None or not correction:
         freedom = total - correction
     else:
-        assert weights is not None
-        freedom = total - correction * (weights * aweights).sum() / total
-    if _number(freedom) <= 0:
+        freedom = total - (weights * aweights).sum() * correction / total
+    if _holds(freedom <= 0):
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
-        freedom = 0
+        freedom.zero_()
     rest = t - mean.unsqueeze(1)
     products = rest.mm(conj(rest if weights is None else rest * weights).t())
     return products.true_divide(freedom).squeeze()

@@ -6,18 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import (
-    Op,
-    Reduction,
-    all_dims,
-    conj,
-    describe,
-    fit_gradient,
-    publish,
-    published,
-    reduced_count,
-)
+from ...core.declare import Op, Reduction, all_dims, conj, describe, fit_gradient, publish, published, reduced_count
 from ...core.machine import Tensor, result_type
+from ...core.state import local
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, strided, wrap_dim
 from ...kernels.summing import add_reduce, widened
 from .in_one_kernel import in_one_kernel
@@ -239,15 +230,18 @@ def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Any:
     return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(real)
 
 
-def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:
+def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> Tensor | None:
+    return fit_gradient(norm_vjp(g, self - other, result, p, None), self.array.shape, self.dtype)
+
+
+def _dist_vjp_other(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> Tensor | None:
     through = norm_vjp(g, self - other, result, p, None)
-    if through is None:
-        return [None, None]
-    return [fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))]
+    return None if through is None else fit_gradient(-through, other.array.shape, other.dtype)
 
 
 dist = Op(
-    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist,
+    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, {"self": _dist_vjp, "other": _dist_vjp_other},
+    promote=("self", "other"), check=_check_dist,
     batch=lambda self, other, p: vector_norm.apply(self - other, p, None, False, None),
 )  # fmt: skip
 publish(dist)
@@ -285,12 +279,13 @@ def _renorm(xp: Namespace, array: Array, p: float, dim: int, maxnorm: float) -> 
 
 def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     dims = _other_dims(self.dim(), dim)
-    self = self.to(dt.complex128 if self.is_complex() else dt.float64)
-    size = vector_norm.apply(self, p, dims, True, None)
-    inverse = 1 / (size + _EPSILON)
-    along = (conj(self) * g).sum(dims, True)
+    wide = dt.complex128 if self.is_complex() else dt.float64
+    size = vector_norm.apply(self, p, dims, True, wide)
+    along = (conj(self) * g).sum(dims, True, dtype=wide)
     through_norm = norm_vjp(along.real if along.is_complex() else along, self, size, p, dims)
-    return (maxnorm * inverse * (g - inverse * through_norm)).where(size > maxnorm, g)
+    inverse = (size + _EPSILON).reciprocal()
+    through = g - inverse * through_norm
+    return (maxnorm * inverse * through).to(g.dtype).where(size > maxnorm, g)
 
 
 def _renormed(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
@@ -311,7 +306,11 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     if dim == -1:
         return vector_norm.apply(v, pow, None, False, None)
     v.size(dim)  # which there must be
-    return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
+    if dim not in (0, v.dim() - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    kept = [n if d == dim else 1 for d, n in enumerate(v.shape)]
+    rows, summed = ((kept[0], -1), 1) if dim == 0 else ((-1, kept[-1]), 0)
+    return norm_along.apply(v.contiguous().view(rows), pow, (summed,), False).view(kept)
 
 
 def _slice_norms(xp: Namespace, v: Any, dim: int) -> Any:
@@ -324,18 +323,34 @@ def _weight_norm(xp: Namespace, v: Any, g: Array, dim: int) -> Any:
     return v * (g / norms), norms
 
 
+def _weight_norm_gradients(xp: Namespace, grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+    axes = tuple(d for d in range(v.ndim) if d != dim)
+    along = add_reduce(xp, grad * v, axes, True) if axes else grad * v
+    return (grad - v * (along / (norms * norms))) * (g / norms), along / norms
+
+
+def _weight_norm_in_steps(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    along = (grad * v).sum(_other_dims(v.dim(), dim), True) if v.dim() > 1 else grad * v
+    return (grad - v * (along / (norms * norms))) * (g / norms), along / norms
+
+
+_weight_norm_backward = Op(
+    "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim) "
+    "-> (Tensor result0, Tensor result1)",
+    _weight_norm_gradients, batch=_weight_norm_in_steps,
+)  # fmt: skip
+publish(_weight_norm_backward, method=False)
+
+
 def _weight_norm_vjp(grads: Any, v: Tensor, g: Tensor, result1: Tensor, dim: int) -> Any:
-    (grad, grad_norms), norms = grads, result1
-    if grad is None:
-        return grad_norms * (v / norms), None
-    along = (grad * v).sum([d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else grad * v
-    grad_v = (grad - v * (along / (norms * norms))) * (g / norms)
-    return grad_v if grad_norms is None else grad_v + grad_norms * (v / norms), along / norms
+    """In one step, which has no derivative, where none is asked for."""
+    backward = _weight_norm_in_steps if local.state.mode.grad else _weight_norm_backward.apply
+    return backward(grads[0].contiguous(), v, g, result1, dim)
 
 
 weight_norm_interface = Op(
     "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor result0, Tensor result1)",
-    _weight_norm, _weight_norm_vjp,
+    _weight_norm, _weight_norm_vjp, differentiable=1,
 )  # fmt: skip
 publish(weight_norm_interface, method=False)
 

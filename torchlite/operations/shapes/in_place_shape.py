@@ -7,19 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, Signature, describe, publish, publish_python, published
-from ...core.machine import TensorBase
+from ...core.machine import PLAIN, Tensor, TensorBase, bump, wrap, wrap_shown
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
-from ...core.machine.overrides import PLAIN
 from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
-from ...core.machine.tensor import Tensor, wrap, wrap_shown
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
-from ...core.machine.write import bump
 from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
 from ...core.state import local, silent
+from ...core.values import DeviceLike, forward_not_implemented, missing_kernel_of
 from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import forward_not_implemented, missing_kernel_of
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,
@@ -28,6 +24,7 @@ from ...core.values.layout import (
     contiguous_strides,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from ..making.copy import check_format
@@ -90,7 +87,6 @@ class InPlaceView(Op):
         elif shown.edge is not None:
             target.edge = shown.edge
         return target
-
 
     def shown_by(self, run: Callable[..., Any], target: Tensor, values: Sequence[Any]) -> Any:
         """What a handler makes the target show, which still shows what it did."""
@@ -215,6 +211,8 @@ def _resize_output_(self: Tensor, size: Ints, device: DeviceLike) -> Tensor:
 @published("resize_as_(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None)")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """Give this tensor the size of another, and with `preserve_format` its order of dimensions too."""
+    if self.layout is the_template.layout is sparse_coo:
+        return self.sparse_resize_(the_template.shape, the_template.sparse_dim(), the_template.dense_dim())
     if memory_format is preserve_format:
         found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         memory_format = found[0] if found and not the_template.is_contiguous() else None

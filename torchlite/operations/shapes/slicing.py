@@ -111,11 +111,16 @@ def cut_slice(backend: Backend, array: Array, dim: int, start: int | None, end: 
     return backend.lay(array, cut.shape, steps, first * strides[dim])
 
 
+_LAST = 2**63 - 1  # where nothing is said of the end of a slice
 _RANGE = "int dim=0, int? start=None, int? end=None, int step=1"
 slice_ = LaidView(
     f"slice.Tensor(Tensor self, {_RANGE})",
     cut_slice,
-    {"self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(g, self_shape, dim, start, end, step)},
+    {
+        "self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(
+            g, self_shape, dim, start, _LAST if end is None else end, step
+        ),
+    },
 )
 slice_backward: LaidOp = LaidOp(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",

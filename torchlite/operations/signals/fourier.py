@@ -189,6 +189,8 @@ def _offer(name: str, parameters: str, f: Callable[..., Tensor]) -> None:
         if isinstance(out, TensorBase) and out.dtype.category != (dt.FLOAT if real else dt.COMPLEX):
             made = "floating point" if real else "complex"
             raise RuntimeError(f"{called} expects a {made} output tensor, but got {out.dtype.legacy}")
+        if name in ("ifft", "ihfft") and not values[0].dtype.is_complex:  # conjugated on its way into memory
+            return into(out, f, values, "conj_physical", elementwise=True)
         return into(out, f, values, full_name)
 
     along = {"2": "along the last two dimensions, or `dim`", "n": "along all dimensions, or `dim`"}

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from ...core.declare import Op, method, publish, publish_python, published
 from ...core.machine import Tensor
-from ...core.values.errors import missing_kernel_of
+from ...core.values import missing_kernel_of
 
 # ---- what tells of tensors of other kinds: none is symbolic or made of zeros alone
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python, published
+from ...core.machine import Tensor
 from ...core.machine.registry import functions, registry
-from ...core.machine.tensor import Tensor
 from ...core.values import dt, wrap_dim
 from ..images.max_pool import max_pool2d_with_indices, max_pool3d_with_indices
 from ..images.padding import constant_pad_nd

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import Signature, describe, publish_python, published
-from ...core.machine import Tensor, tensors_in
-from ...core.machine.registry import functions
-from ...core.values import dt
-from ...core.values.errors import missing_kernel_of
+from ...core.machine import Tensor, functions, tensors_in
+from ...core.values import dt, missing_kernel_of
 
 
 def _only_on_cuda(schema: str, f: Callable[..., Any]) -> None:

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 from ...core.declare import function, method, publish_python
 from ...core.machine import Tensor
 from ...core.memory import STORAGES, storage_name
-from ...core.values import dt, warn
-from ...core.values.layout import memory_format, sparse_coo
+from ...core.values import dt, memory_format, sparse_coo, warn
 
 
 @method("is_nonzero")

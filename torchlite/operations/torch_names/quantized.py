@@ -7,8 +7,7 @@ from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python
 from ...core.machine import Tensor
-from ...core.values.errors import missing_kernel_of
-from ...core.values.layout import strided
+from ...core.values import missing_kernel_of, strided
 from ...core.values.schemes import SCHEMES, qscheme
 
 

@@ -1,11 +1,9 @@
 """`torch.optim.lr_scheduler`: schedules of learning rates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...absent import lacking
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ..optimizer import Optimizer
 from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR

@@ -1,7 +1,5 @@
 """`torch.utils.data`: datasets, and batches of their samples."""
 
-from __future__ import annotations
-
 from ...absent import lacking
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker_info import get_worker_info

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ...core.machine import Generator
-from ...core.values import reduce_ex, warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, reduce_ex, warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.worker_info import get_worker_info

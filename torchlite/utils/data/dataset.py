@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ...core.machine import Tensor
-from ...core.values import reduce_ex, warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, reduce_ex, warn
 from ...operations.making.draws import randperm
 from ...random import default_generator
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.machine import Generator
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from ...operations.making.draws import randperm
 from .dataset import Dataset
 from .sampler import Sampler

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, warn
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from .datapipes.datapipe import IterDataPipe
@@ -101,8 +100,7 @@ def _can_pin() -> bool:
 
     if not is_available():
         warn(
-            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-            "used.",
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
         )
         return False
     return True

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ...core.machine import Generator
-from ...core.values import dt, reduce_ex
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, dt, reduce_ex
 from ...operations.making.draws import randint, randperm
 from ...operations.making.factories import empty
 from ...operations.making.host_data import as_tensor

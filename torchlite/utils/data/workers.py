@@ -12,8 +12,7 @@ import weakref
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import dt, warn
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name, dt, warn
 from ...multiprocessing.channel import hang_up, packed, receive, send
 from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper

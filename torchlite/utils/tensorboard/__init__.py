@@ -1,7 +1,5 @@
 """`torch.utils.tensorboard`: event files that TensorBoard shows. The package `tensorboard` must be installed."""
 
-from __future__ import annotations
-
 import tensorboard  # so that who lacks it is told so, as by PyTorch
 from tensorboard.summary.writer.record_writer import RecordWriter
 

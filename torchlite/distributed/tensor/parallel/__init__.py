@@ -1,7 +1,5 @@
 """`torch.distributed.tensor.parallel`: modules whose parameters are shared out over a mesh."""
 
-from __future__ import annotations
-
 from ....absent import lacking
 from . import api, loss, style
 from .api import parallelize_module

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ....core.machine import Tensor
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name
 from ....nn.modules.linear import Linear
 from ....nn.modules.module import Module
 from ....nn.modules.sparse import Embedding

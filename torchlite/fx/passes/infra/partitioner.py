@@ -109,5 +109,3 @@ class CapabilityBasedPartitioner:
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
         """Propose sets, and put each into a module."""
         return self.fuse_partitions(self.propose_partitions(), prefix=prefix)
-
-

@@ -107,5 +107,3 @@ def beta_shift(xp: Namespace, x: Array, a: Array, b: Array) -> Array:
     fraction = 1 + head / fraction
     in_log = xp.log(x) - digamma(xp, a) + digamma(xp, both) - to_first / first - slope / fraction
     return (xp.where(left, -1.0, 1.0) * x / (first * fraction) * in_log).astype(dtype)
-
-

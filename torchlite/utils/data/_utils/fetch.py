@@ -11,7 +11,7 @@ import numpy as np
 from ....backends.base import get_backend
 from ....core.machine import Tensor, wrap
 from ....core.state import local
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name
 from ..dataset import Subset, TensorDataset, samples
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 

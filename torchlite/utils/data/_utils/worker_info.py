@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.state import HoldingItems
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name
 from .datapipe import IterDataPipe, MapDataPipe
 
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name
 from ..dataset import Dataset, IterableDataset
 from ._hook_iterator import _SnapshotState, hooked
 

@@ -8,8 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ....core.values import warn
-from ....core.values.pickling import bear_name
+from ....core.values import bear_name, warn
 from ._decorator import functional_datapipe
 from ._shuffling import Shuffling
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe

@@ -7,8 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
-from .....core.values import warn
-from .....core.values.pickling import bear_name
+from .....core.values import bear_name, warn
 from ..._utils.collate import default_collate
 from ...sampler import Sampler as _Sampler
 from ...sampler import SequentialSampler
