@@ -58,7 +58,7 @@ def dispatched(cls: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _of_all(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What an operation is given; the gradient of a loss's mean, which asks how many elements there are, is a sum's."""
-    op = getattr(func, "op", None)
+    op: Any = getattr(func, "op", None)
     if not is_loss(op) or op.signature.params[0].name != "grad_output":
         return args, kwargs
     params = op.signature.params
