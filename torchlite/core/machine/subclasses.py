@@ -95,7 +95,7 @@ def adapt(plain_class: type, cls: type) -> None:
     One that takes operations over, and says nothing of functions, leaves these alone.
     """
     _keep_parts(cls)
-    handler = getattr(cls.__torch_function__, "__func__", None)
+    handler = getattr(cls.__torch_function__, "__func__", None)  # type: ignore[attr-defined]
     if dispatches(cls) and handler is plain_class.__torch_function__.__func__:  # type: ignore[attr-defined]
         cls.__torch_function__ = _disabled_torch_function_impl  # type: ignore[attr-defined]
     if overrides(cls):
