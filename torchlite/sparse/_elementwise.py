@@ -16,6 +16,7 @@ from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
 from ._coo import at_places, coalesced, in_order, matched, places
 from ._family import check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
+from ._masks import check_mask
 
 # ---- of one tensor
 
@@ -420,11 +421,7 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
     if is_sparse(self) and is_sparse(other):
         return mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)]).to_sparse_csr()
     one, dense = (self, other) if is_compressed(self) else (other, self)
-    if one.shape != dense.shape:
-        raise RuntimeError(
-            f"sparse_mask(): operands have incompatible sizes; self has size {list(dense.shape)} but mask has size "
-            f"{list(one.shape)}"
-        )
+    check_mask(dense, one)
     if one.array.batch:
         return as_coo(one).to_sparse_csr()  # which says that batches stay what they are
     return like(one, one.array.with_values(one.array.values * values_there(dense, one.array)))
