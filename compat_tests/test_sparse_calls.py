@@ -253,3 +253,21 @@ def test_missing_kernels_are_called_as_pytorch_calls_them(expression: str) -> No
             eval(expression, _names(library))
         said.append(str(caught.value).split(" This could be")[0])
     assert said[0] == said[1]
+
+
+PLACES = {"one": [2], "in order": [0, 2, 3], "others": [1, 2], "twice": [1, 1, 2], "none": []}
+
+
+@pytest.mark.parametrize("first", PLACES)
+@pytest.mark.parametrize("second", PLACES)
+def test_places_of_sums(first: str, second: str) -> None:
+    """Values are added up in pairs where the places of both are in order, coalesced or not."""
+
+    def summed(lib: Any, coalesced: bool) -> Any:
+        places = [lib.tensor(PLACES[name], dtype=lib.int64)[None] for name in (first, second)]
+        a, b = [lib.sparse_coo_tensor(at, lib.ones(at.numel(), 2), (5, 2)) for at in places]
+        made = (a.coalesce() if coalesced else a) + b
+        return made._indices().tolist(), made._values().tolist(), made.is_coalesced()
+
+    for coalesced in (False, True):
+        assert summed(torchlite, coalesced) == summed(torch, coalesced)

@@ -51,9 +51,8 @@ if __name__ == "__main__":
 
 # Ranks are forked, as importing the suite takes seconds; those of the tests that show most.
 SUITE = """
-import os, sys
+import os, unittest
 import torch
-from torch.testing._internal.common_utils import run_tests
 from torch.testing._internal.distributed.distributed_test import (
     DistributedTest, TestBucketCapacityConfig, TestBucketCapacityConfigComputeLimits, TestDistBackend
 )
@@ -67,15 +66,14 @@ class Suite(TestDistBackend, DistributedTest._DistTestBase):
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
 if __name__ == "__main__":
-    run_tests()
+    unittest.main()
 """
 OF_THE_SUITE = (
     "DistributedDataParallelCPU", "Backend_enum_class", "accumulate_gradients_no_sync", "all_gather_coalesced_complex",
     "all_gather_complex", "all_reduce_coalesced_full_group_sum", "all_reduce_sum_async", "barrier_timeout_full_group",
-    "broadcast_object_list", "ddp_logging_data_cpu", "dump_DDP_relevant_env_vars",
-    "grads_same_across_ranks_with_no_sync", "isend_autograd_profiler", "monitored_barrier_gloo_rank_0_timeout",
-    "monitored_barrier_gloo_subgroup", "new_subgroups_world_size_not_divisible_by_group_size",
-    "send_recv_any_source_torch_profiler", "sparse_all_reduce_sum", "static_graph_api_cpu",
+    "ddp_logging_data_cpu", "dump_DDP_relevant_env_vars", "grads_same_across_ranks_with_no_sync",
+    "isend_autograd_profiler", "monitored_barrier_gloo_rank_0_timeout", "monitored_barrier_gloo_subgroup",
+    "scatter_object_list", "send_recv_any_source_torch_profiler", "sparse_all_reduce_sum", "static_graph_api_cpu",
 )
 
 
@@ -92,8 +90,7 @@ def test_tests_of_pytorchs_suite_of_process_groups(tmp_path):
     names = [f"Suite.test_{name}" for name in OF_THE_SUITE]
     names += ["TestBucketCapacityConfig", "TestBucketCapacityConfigComputeLimits"]
     done = run_script(tmp_path, SUITE, *names, BACKEND="gloo", WORLD_SIZE="2", TEMP_DIR=str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.rstrip().endswith("OK"), done.stderr
+    assert done.stderr.rstrip().endswith("OK"), done.stdout + done.stderr  # none failed, and none was skipped
 
 
 def test_a_case_of_several_processes(tmp_path):

@@ -69,6 +69,13 @@ def coalesced(torch, dist, tell):
         manager.wait()
         tell([out.tolist() for out in outs])
 
+    for begin in (
+        lambda: dist.all_reduce_coalesced([x, y], async_op=True),
+        lambda: dist.all_gather_coalesced([[torch.zeros(3)] for _ in range(size)], [x], async_op=True),
+    ):
+        future = begin()
+        tell(type(future).__name__, [tensor.tolist() for tensor in future.wait()])
+
     def mixed():
         with at_once():
             dist.all_reduce(x)

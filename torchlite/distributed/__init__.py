@@ -8,7 +8,7 @@ from typing import Any
 
 from ..absent import placeholder
 from ..faces import later
-from . import collectives, errors, group_methods, messages, objects, options, stores, work, world
+from . import collectives, errors, group_methods, messages, objects, options, shrinking, stores, work, world
 from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
 from .buckets import BuiltinCommHookType as BuiltinCommHookType
 from .coalescing import _coalescing_manager, _CoalescingManager
@@ -25,6 +25,7 @@ from .recording import record_comm
 from .reduction import ReduceOp, _reduce_op, supports_complex
 from .reduction import make_premul_sum as _make_nccl_premul_sum
 from .rendezvous import register_rendezvous_handler, rendezvous
+from .shrinking import *
 from .stores import *
 from .utils import _broadcast_coalesced
 from .work import Work
@@ -44,9 +45,9 @@ _Work = Work
 __all__ = [
     "BuiltinCommHookType", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "record_comm", "reduce_op",
     "register_rendezvous_handler", "rendezvous", "supports_complex", *collectives.__all__, *errors.__all__,
-    *messages.__all__, *objects.__all__, *options.__all__, *stores.__all__, *world.__all__,
+    *messages.__all__, *objects.__all__, *options.__all__, *shrinking.__all__, *stores.__all__, *world.__all__,
 ]  # fmt: skip
-for _room in (collectives, messages, objects, options, world):  # where PyTorch has what they define
+for _room in (collectives, messages, objects, options, shrinking, world):  # where PyTorch has what they define
     for _name in _room.__all__:
         if isinstance(vars(_room)[_name], FunctionType):
             vars(_room)[_name].__module__ = f"{__name__}.distributed_c10d"

@@ -1,6 +1,7 @@
 # Written by `python -m torchlite.stubs`.
 # mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
 from typing import Any as _Any
+from torchlite.futures import Future as _Future
 from torchlite.distributed.process_group import Group as _Group
 from collections.abc import Iterator as _Iterator
 from torchlite.absent import Missing as _Missing
@@ -145,9 +146,9 @@ ProcessGroupGloo: _Missing
 ReduceOptions: _type
 ReduceScatterOptions: _type
 ScatterOptions: _type
-def all_gather_coalesced(output_tensor_lists: _Sequence[_Sequence[_Tensor]], input_tensor_list: _Sequence[_Tensor], group: _Group = None, async_op: _bool = False) -> _Work | None: ...
+def all_gather_coalesced(output_tensor_lists: _Sequence[_Sequence[_Tensor]], input_tensor_list: _Sequence[_Tensor], group: _Group = None, async_op: _bool = False) -> _Future | None: ...
 def all_gather_into_tensor(output_tensor: _Tensor, input_tensor: _Tensor, group: _Group = None, async_op: _bool = False) -> _Work | None: ...
-def all_reduce_coalesced(tensors: _Sequence[_Tensor], op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
+def all_reduce_coalesced(tensors: _Sequence[_Tensor], op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Future | None: ...
 autograd: _Any
 checkpoint._consolidate_hf_safetensors: _Any
 checkpoint.hf_storage: _Any

@@ -13,6 +13,7 @@ from typing_extensions import deprecated
 from ..core.machine import Tensor
 from ..core.values import strided
 from ..core.values.device import device
+from ..futures import Future
 from .call import Call, averaged, multiplied, split, split_by
 from .checks import (
     check_exchanged,
@@ -55,14 +56,15 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Group = None, asyn
 
 def _all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
-) -> Work | None:
+) -> Future | None:
     """Reduce several tensors of all processes."""
     if isinstance(tensors, Tensor):
         tensors = [tensors]
     check_tensors(tensors, "tensor")
     check_same_dtype(*tensors)
     pg = _member(group, "all_reduce_coalesced")
-    return None if pg is None else _all_reduce(pg, tensors, op, async_op, "all_reduce_coalesced")
+    work = None if pg is None else _all_reduce(pg, tensors, op, async_op, "all_reduce_coalesced")
+    return None if work is None else work.get_future()
 
 
 def _all_reduce(
@@ -216,7 +218,7 @@ def all_gather(
 def _all_gather_coalesced(
     output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Group = None,
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Future | None:  # fmt: skip
     """Give several tensors of all processes to all: a list of them for each process."""
     check_tensors(input_tensor_list, "tensor_list")
     check_same_dtype(*input_tensor_list)
@@ -227,7 +229,8 @@ def _all_gather_coalesced(
     if pg is None:
         return None
     if pg._registered:
-        return handed(pg, "all_gather_coalesced", async_op, output_tensor_lists, input_tensor_list)
+        work = handed(pg, "all_gather_coalesced", async_op, output_tensor_lists, input_tensor_list)
+        return None if work is None else work.get_future()
     check_gathered_lists(output_tensor_lists, input_tensor_list, pg)
     call = pg._call("all_gather_coalesced", [t for each in output_tensor_lists for t in each], input_tensor_list)
     wanted = [
@@ -240,7 +243,8 @@ def _all_gather_coalesced(
             call.engine.all_gather(outs, array)
 
     call.task = task
-    return pg._do(call, async_op, ())
+    begun = pg._do(call, async_op, ())
+    return None if begun is None else begun.get_future()
 
 
 def all_gather_single(

@@ -48,7 +48,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "distributed.world: _TORCHCOMM_AVAILABLE _rank_not_in_group;"
         "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
         " _get_global_rank _get_process_group_name _resolve_process_group _world;"
-        "distributed.world: SHRINK_ABORT SHRINK_DEFAULT _World _get_pg_config;"
+        "distributed.shrinking: SHRINK_ABORT SHRINK_DEFAULT; distributed.world: _World _get_pg_config;"
         "distributed.registered: _DistributedBackendOptions",
     ),
     "distributed.elastic": ("", ""),
