@@ -60,17 +60,17 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 return other(*args, **kwargs)
         taken, named = _pytree.tree_map(self.node_of, (tuple(args), dict(kwargs)))
         made = func(*args, **kwargs)
-        if not any(isinstance(t, Tensor) for t in _pytree.tree_leaves(made)):
+        if made is not None and not any(isinstance(t, Tensor) for t in _pytree.tree_leaves(made)):
             return made
         node = self.graph.call_function(func, taken, named, name=self.graph._target_to_str(func._opname))
         if isinstance(made, Tensor):
             node.meta["val"] = made
             self.track(made, node)
             return made
-        for at, t in enumerate(made):
+        for at, t in enumerate(made or ()):  # nothing is made by what only checks, or writes
             if isinstance(t, Tensor):
                 self.track(t, _Item(node, at))
-        return self._settled(made)
+        return self._settled(made) if made else made
 
     def _settled(self, made: Any) -> Any:
         """Give every tensor of a list a node of its own."""
