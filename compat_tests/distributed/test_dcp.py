@@ -3,6 +3,7 @@
 import ast
 import importlib
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import torchlite
 
 from ..side_by_side import same_story
-from .ranks import run, start
+from .ranks import ended, run, start
 from .stories import near, plain
 from .test_fsdp import model, sharded
 from .test_fully_shard import sharded as fully_sharded
@@ -204,13 +205,45 @@ def loading_distributed(torch, tell):
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize(("writer", "reader"), [("torch", "torchlite"), ("torchlite", "torch")])
-def test_distributed_tensors_are_loaded_however_they_lie(tmp_path, writer, reader):
+@pytest.mark.parametrize(
+    ("writer", "writers", "reader", "readers"), [("torch", 2, "torchlite", 4), ("torchlite", 4, "torch", 2)]
+)
+def test_distributed_tensors_are_loaded_however_they_lie(tmp_path, writer, writers, reader, readers):
     pytest.importorskip("torch", reason="live comparisons need real PyTorch")
-    run(writer, saving_distributed, CHECKPOINT=str(tmp_path))
-    assert run(reader, loading_distributed, 4, CHECKPOINT=str(tmp_path)) == run(
-        writer, loading_distributed, 4, CHECKPOINT=str(tmp_path)
+    run(writer, saving_distributed, writers, CHECKPOINT=str(tmp_path))
+    assert run(reader, loading_distributed, readers, CHECKPOINT=str(tmp_path)) == run(
+        writer, loading_distributed, readers, CHECKPOINT=str(tmp_path)
     )
+
+
+def saving_beside_one_that_dies(torch, tell):
+    """A second state, whose first file's writer is killed."""
+    checkpoint, (old, new) = home(torch), os.environ["CHECKPOINTS"].split(os.pathsep)
+    state = laid_out(torch, 1, "rows")
+    checkpoint.save(state, checkpoint_id=old)
+
+    class Writer(checkpoint.FileSystemWriter):
+        def write_data(self, *given):
+            if torch.distributed.get_rank() == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().write_data(*given)
+
+    state["0"] = state["0"] * 2
+    with pytest.raises((checkpoint.CheckpointException, torch.distributed.DistBackendError), match="rank 1"):
+        checkpoint.save(state, storage_writer=Writer(new))
+
+
+@pytest.mark.parametrize("new", ["new", "old"])
+def test_of_a_checkpoint_whose_writer_died_nothing_is_taken(tmp_path, new):
+    old, new = str(tmp_path / "old"), str(tmp_path / new)
+    codes, told = ended("torchlite", saving_beside_one_that_dies, 2, CHECKPOINTS=old + os.pathsep + new)
+    assert codes == [0, -signal.SIGKILL] and told == {0: {"told": []}}
+    checkpoint, found = home(torchlite), {"0": torchlite.zeros(7, 5)}
+    if new != old:
+        with pytest.raises(checkpoint.CheckpointException, match="metadata"):
+            checkpoint.load(found, checkpoint_id=new)
+    checkpoint.load(found, checkpoint_id=old)
+    assert found["0"].equal(torchlite.arange(35.0).reshape(7, 5))
 
 
 def test_files_of_torch_save_become_checkpoints_and_back(tmp_path):
