@@ -98,7 +98,22 @@ PROGRAMS = {
         "lib.tensor(3.0).item() ; lib.tensor(2).add_(1).item() ; int(lib.tensor(7)) ; (lib.tensor(2) * 3).item() ;"
         " lib.ones(1).item() ; x.sum().item() ; lib.tensor(1.0).add_(x.sum()).item() ; lib.tensor([1, 2]).tolist()"
     ),
-    "what depends on values": written("x.nonzero() ; x[x > 0] ; x.unique()"),
+    "what depends on values": written(
+        "x.nonzero() ; x[x > 0] ; x.unique() ; lib.argwhere(x) ; F.one_hot(x.long()) ;"
+        " lib.repeat_interleave(x.long()[0]) ; lib.repeat_interleave(x, 2)"
+    ),
+    "other dtypes": written(
+        "x.softmax(1, lib.double) ; x.log_softmax(1, dtype=lib.double) ; F.softmin(x, 1, dtype=x.dtype)"
+    ),
+    "ends that are tensors": written(
+        "lib.linspace(x[0, 0], x[1, 1], 5) ; lib.linspace(1, x[0, 0], 5) ; lib.logspace(x[0, 0], 3, 4, dtype=lib.long)"
+    ),
+    "losses, statistics and segments": written(
+        "F.hinge_embedding_loss(x, x, 0.3) ; F.multilabel_margin_loss(x, x.long()) ;"
+        " F.instance_norm(x.view(2, 3, 4), lib.zeros(3), lib.ones(3)) ;"
+        " lib.segment_reduce(x, 'sum', lengths=lib.empty(2, dtype=lib.long)) ;"
+        " lib.segment_reduce(x, 'max', offsets=lib.empty(4, 3, dtype=lib.long), axis=1)"
+    ),
     "other sizes": written("x.clone().resize_(2, 3) ; x.clone().resize_(7, 8) ; x.clone().resize_(4, 6)"),
     "factors": written(
         " ; ".join([

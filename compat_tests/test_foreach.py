@@ -173,6 +173,31 @@ def test_other_forms(torch: Any, tell: Any) -> None:
     tell(x[0].grad)
 
 
+MISFITS = {
+    "nothing": lambda f, t: f(),
+    "a tensor": lambda f, t: f(t),
+    "input=": lambda f, t: f(input=[t]),
+    "another keyword": lambda f, t: f([t], foo=1),
+    "a number": lambda f, t: f(3),
+    "a word": lambda f, t: f([t], "a"),
+    "too many": lambda f, t: f([t], [t], [t], [t], [t]),
+    "a number among tensors": lambda f, t: f([t, 1], 2.0),
+    "a list among tensors": lambda f, t: f((t, [t])),
+    "numbers for tensors": lambda f, t: f([t], [2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_misfits(misfit: str) -> None:
+    def program(torch: Any, tell: Any) -> None:
+        for name in ("exp", "exp_", "sub", "sub_", "copy_", "addcmul", "lerp", "zero_", "pow", "clamp_max_"):
+            with pytest.raises((TypeError, RuntimeError)) as caught:
+                MISFITS[misfit](getattr(torch, f"_foreach_{name}"), torch.ones(2))
+            tell(caught.type.__name__, str(caught.value))
+
+    agree(program)
+
+
 # ---- torch.nn.utils
 
 

@@ -241,6 +241,40 @@ def test_forward_mode_off_inside_jvp(torch, tell):
 
 
 @same_story
+def test_hinges_and_ends_of_ranges_inside(torch, tell):
+    x, signs = torch.arange(6.0).reshape(2, 3) / 4, torch.tensor([1.0, -1.0, 1.0])
+    hinge = torch.nn.functional.hinge_embedding_loss
+    tell(torch.func.vmap(hinge, (0, None))(x, signs), torch.func.jvp(lambda x: hinge(x, signs, 0.7), (x,), (x.exp(),)))
+    tell(torch.func.vmap(lambda end: torch.linspace(0, end, 4))(x[0]))
+
+
+PULLED_BACK = {
+    "sort": lambda torch, x: x.sort(0)[0],
+    "kthvalue": lambda torch, x: x.kthvalue(2, 0)[0],
+    "max": lambda torch, x: x.max(1)[0],
+    "median": lambda torch, x: x.median(),
+    "grid_sample": lambda torch, x: torch.nn.functional.grid_sample(
+        x.expand(1, 1, 2, 2, 3), x.new_full((1, 2, 1, 2, 3), 0.25), align_corners=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PULLED_BACK)
+def test_pullbacks_where_either_side_alone_is_a_batch(name):
+    @same_story
+    def both(torch, tell):
+        def pulled(x, g):
+            return torch.func.vjp(lambda x: PULLED_BACK[name](torch, x), x)[1](g)
+
+        x = torch.tensor([[3.0, 1.0, 2.0], [0.5, 4.0, -1.0]])
+        g = torch.ones_like(PULLED_BACK[name](torch, x))
+        tell(torch.func.vmap(pulled, (0, None))(torch.stack([x, -x]), g))
+        tell(torch.func.vmap(pulled, (None, 0))(x, torch.stack([g, 2 * g])))
+
+    both()
+
+
+@same_story
 def test_functional_call_hands_back_what_the_module_replaced(torch, tell):
     class Counting(torch.nn.Module):
         def __init__(self):

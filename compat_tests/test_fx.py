@@ -389,6 +389,10 @@ OPERATIONS = {
     "views": lambda lib: (lambda a: a.view(-1).t()[1:] + a[0, 0], lambda: (lib.ones(2, 2),)),
     "layers": lambda lib: (lib.nn.Linear(2, 2), lambda: (lib.ones(1, 2),)),
     "gradients": lambda lib: (lambda x: _step(lib, x), lambda: (lib.ones(2, requires_grad=True),)),
+    "factors": lambda lib: (
+        lambda a: lib.linalg.inv(a) + lib.linalg.cholesky(a) + lib.linalg.lu_factor(a)[0] + a.softmax(0, lib.double),
+        lambda: (lib.eye(2),),
+    ),
     "fresh tensors": lambda lib: (lambda x: x + lib.ones(2), lambda: (lib.ones(2),)),
 }  # fmt: skip
 

@@ -268,3 +268,27 @@ def test_functions_in_cuda_say_that_there_is_none(lib) -> None:
     x = lib.ones(1, 2, 2, 2)
     with pytest.raises(NotImplementedError, match="Could not run 'aten::_flash_attention_forward' with arguments"):
         lib.ops.aten._flash_attention_forward(x, x, x, None, None, 1, 1, 0.0, False, False)
+
+
+def test_operations_comply_as_composites(tmp_path: Path) -> None:
+    run(
+        tmp_path,
+        """
+        from torch.testing import assert_close
+        from torch.testing._internal import composite_compliance as compliance
+        from torch.testing._internal.common_methods_invocations import op_db
+        import torch
+
+        for name in ("abs", "expand_as", "view_as", "sort", "nn.functional.linear", "softmax"):
+            op = next(op for op in op_db if op.name == name)
+            sample = next(iter(op.sample_inputs("cpu", torch.float64, requires_grad=True)))
+            plain = next(iter(op.sample_inputs("cpu", torch.float64)))
+            compliance.check_with_mode(op, (plain.input, *plain.args), plain.kwargs, assert_close)
+            compliance.check_all_permutations(op, (plain.input, *plain.args), plain.kwargs, assert_close)
+            given = (sample.input, *sample.args), sample.kwargs
+            compliance.check_backward_formula(
+                op.get_op(), *given, sample.output_process_fn_grad, op.gradcheck_wrapper, assert_close
+            )
+            compliance.check_forward_ad_formula(op.get_op(), *given, op.gradcheck_wrapper, assert_close)
+        """,
+    )  # fmt: skip

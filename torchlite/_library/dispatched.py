@@ -110,9 +110,23 @@ def _number_less(self: Tensor, other: Any, alpha: Any) -> Callable[[], Tensor] |
     return lambda: functions["empty_like"](self, memory_format=preserve_format).fill_(other).sub_(self)
 
 
+def _softmax(name: str) -> Callable[..., Any]:
+    """Of another dtype, that of a tensor brought to it."""
+
+    def parts(self: Tensor, dim: int, dtype: Any = None) -> Callable[[], Tensor] | None:
+        def of_type() -> Tensor:
+            return functions[name](self.to(dtype), dim, False)
+
+        return None if dtype in (None, self.dtype) else of_type
+
+    return parts
+
+
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
+    "log_softmax.int": _softmax("_log_softmax"),
+    "softmax.int": _softmax("_softmax"),
     "rsub": _number_less,
     "where": _where,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
@@ -132,7 +146,8 @@ def _pooled(name: str, *windows: str) -> dict[str, Callable[..., Any]]:
 _WINDOWS = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
-_TYPED = ("type_as", "quantile", "quantiles")  # that convert by a function which tells where the result is, too
+# What converts by a function that tells where the result is, too.
+_TYPED = ("of_type", "type_as", "quantile", "quantiles")
 
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
@@ -150,10 +165,19 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     **_pooled("fractional_max_pool3d_backward", "kernel_size", "output_size"),
 }  # fmt: skip
 
+
+def _between(given: Sequence[Any]) -> str:
+    """Ends of a range, each a number or a tensor."""
+    kinds = ["Tensor" if isinstance(end, Tensor) else "Scalar" for end in given[:2]]
+    return "_".join(kinds) if "Tensor" in kinds else "default"
+
+
 _FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
     "arange": lambda given: ("default", "default", "start", "start_step")[len(given)],
     "empty": lambda given: "memory_format",
     "eye": lambda given: "m" if len(given) > 1 else "default",
+    "linspace": _between,
+    "logspace": _between,
     "normal": lambda given: "float_float",
     "randint": lambda given: "low",
 }

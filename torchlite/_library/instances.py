@@ -253,7 +253,9 @@ class Handed(Backend):
         return restored(wrap(array, dt.of_numpy(array.dtype), self)).clone().array
 
     def strides(self, array: Instance) -> tuple[int, ...]:
-        return self.below.strides(array.form)
+        form = array.form  # whose strides are meant, without elements too, where it is imagined
+        imagined = form.__class__ is MetaArray
+        return tuple([s // form.itemsize for s in form.strides]) if imagined else self.below.strides(form)
 
     def offset(self, array: Instance) -> int:
         form = array.form

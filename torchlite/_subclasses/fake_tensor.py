@@ -204,6 +204,8 @@ class FakeTensorMode(TorchDispatchMode):
             return known
         if func._opname in _DYNAMIC:
             raise DynamicOutputShapeException(func)
+        if func._opname == "repeat_interleave" and len(args) == 1 and kwargs.get("output_size") is None:
+            raise DynamicOutputShapeException(func)
         if func._opname == "index" and any(t.dtype is dt.bool_ for t in leaves[1:]):
             raise DynamicOutputShapeException(overload_named("nonzero", "default"))
         if func._opname in _VALUES:

@@ -60,16 +60,7 @@ def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
         return _like(output, 1)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    if gradient.array.shape != output.array.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{at}] has a shape of {gradient.shape} and output[{at}] has a shape of "
-            f"{output.shape}."
-        )
-    if gradient.dtype.is_complex != output.dtype.is_complex:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{at}] has a dtype of {gradient.dtype} and output[{at}] has a dtype of {output.dtype}."
-        )
+    engine.check_given(at, gradient, output.array.shape, output.dtype)
     return gradient if gradient.dtype is output.dtype else gradient.to(output.dtype)
 
 

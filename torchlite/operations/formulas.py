@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine import Tensor, functions
+from ..core.machine import Tensor, TensorBase, functions
 from ..core.state import is_watched
 from ..core.values import preserve_format
 
@@ -34,8 +34,13 @@ class Formula:
 
 
 def onto(fresh: Tensor, name: str, *values: Any) -> Tensor:
-    """What an operation writes to a tensor that nobody else has; modes see the form that gives its result."""
-    return getattr(fresh, name if is_watched() else f"{name}_")(*values)
+    """What an operation writes to a tensor that nobody else has; modes see the form that gives its result.
+
+    So do levels above the tensor's, of which only the other operands are.
+    """
+    level = fresh.backend.level
+    apart = is_watched() or any([isinstance(v, TensorBase) and v.backend.level > level for v in values])
+    return getattr(fresh, name if apart else f"{name}_")(*values)
 
 
 def nought(g: Tensor) -> Any:

@@ -6,6 +6,7 @@ to check them, or to choose among ways to one result, are replaced here; what de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -84,6 +85,15 @@ def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
     return fresh((bins,), self.dtype)
 
 
+def _segments(lengths: MetaArray | None, offsets: MetaArray | None, size: int, unsafe: bool) -> tuple[Any, Any]:
+    *rows, count = lengths.shape if offsets is None else (*offsets.shape[:-1], offsets.shape[-1] - 1)
+    return fresh((math.prod(rows) * size,), np.int64), fresh((math.prod(rows) * count, 1), np.int64)
+
+
+def _multilabel(self: MetaArray, target: MetaArray, reduction: int) -> tuple[MetaArray, MetaArray]:
+    return fresh(() if reduction else self.shape[:-1], self.dtype), fresh(target.shape, self.dtype)
+
+
 def _bags(
     weight: MetaArray, indices: MetaArray, offsets: MetaArray, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, _: int,
@@ -116,7 +126,7 @@ class MetaBackend(Backend):
         **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
         "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
         "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
-        "_embedding_bag": _bags, **MATRICES,
+        "_embedding_bag": _bags, "_segments": _segments, "multilabel_margin_loss_forward": _multilabel, **MATRICES,
     }  # fmt: skip
 
     def kernel(self, op: Op) -> Callable[..., Any]:

@@ -51,14 +51,14 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _missing(signature: Signature, start: int) -> str:
-    names = ["input" if p.name == "self" else p.name for p in signature.params[start:] if p.required]
+    names = [p.called for p in signature.params[start:] if p.required]
     plural = "s" if len(names) == 1 else ""  # the other way round, as in PyTorch
     listed = ", ".join([f'"{name}"' for name in names])
     return f"{signature.name}() missing {len(names)} required positional argument{plural}: {listed}"
 
 
 def _wrong(signature: Signature, param: Param, value: Any, position: int) -> str:
-    name = "input" if param.name == "self" else param.name
+    name = param.called
     where = f" (position {position})" if position else ""
     if param.sequence and isinstance(value, (list, tuple)):
         for at, item in enumerate(value):
@@ -86,7 +86,10 @@ def _too_many(signature: Signature, got: int, method: bool) -> str:
 def invalid_combination(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any], overloads: Sequence[Signature], method: bool = False
 ) -> TypeError:
-    """The error for a call that fits none of an op's overloads."""
+    """The error for a call that fits none of an op's overloads; a list of tensors and others is one as such."""
+    mixed = next(filter(None, [_mixed(form, args) for form in overloads]), None)
+    if mixed is not None:
+        return TypeError(mixed)
     given = [type_name(a) for a in args[method:]] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())]
     expected = overloads[0].shown(method)
     if len(overloads) > 1:
@@ -96,6 +99,17 @@ def invalid_combination(
         f"{name}() received an invalid combination of arguments - got ({', '.join(given)}"
         f"{', ' if kwargs and not args[method:] else ''}), but expected {expected}"
     )
+
+
+def _mixed(form: Signature, args: Sequence[Any]) -> str | None:
+    """What is said where the first argument that does not fit is a list in which not all are tensors."""
+    for at, (param, value) in enumerate(zip(form.params, args)):
+        try:
+            param(value)
+        except TypeError:
+            listed = param.is_tensor and param.sequence and isinstance(value, (list, tuple))
+            return _wrong(form, param, value, at + 1) if listed else None
+    return None
 
 
 def _why(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> str:

@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
-from ..machine import Tensor, dispatch, get_recorded, into, needs_dispatch, planned, public, refuse_history, refuse_out
+from ..machine import (
+    Tensor,
+    TensorBase,
+    dispatch,
+    get_recorded,
+    into,
+    needs_dispatch,
+    planned,
+    public,
+    refuse_history,
+    refuse_out,
+)  # fmt: skip
 from ..machine.noted import steps_of
 from ..machine.registry import aliases, aten, functions
 from ..state import is_watched, local
@@ -151,6 +162,12 @@ def publish_python(
     return call
 
 
+def _taken_over(first: Any) -> Any:
+    """The backend that hands calls to the class of a tensor, or of the first of a list, if there is such a class."""
+    t = first[0] if isinstance(first, (list, tuple)) and first else first
+    return t.backend.real if isinstance(t, TensorBase) and t.backend.handed else None
+
+
 def seen_whole(
     schema: str, overload: str = "default", recorded: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -163,9 +180,9 @@ def seen_whole(
     def declared(f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def run(*values: Any) -> Any:
-            if not is_watched() or (recorded and get_recorded(values)):
+            seer: Any = local.state.mode.seer if is_watched() else _taken_over(values[0])
+            if seer is None or (recorded and get_recorded(values)):
                 return f(*values)
-            seer: Any = local.state.mode.seer
             made = seer.together(signature.name, signature.overload or overload, signature, values)
             return tuple(made) if isinstance(made, list) else made
 

@@ -248,6 +248,11 @@ class Param:
             return (self.convert(value),) * self.repeats
         raise Mismatch
 
+    @property
+    def called(self) -> str:
+        """Its name in calls: the first tensor of a function is its `input`, the first list is what it is."""
+        return "input" if self.name == "self" and self.is_tensor and not self.sequence else self.name
+
     def said(self) -> str:
         """Its type as error messages give it."""
         plain = _SAID.get(self.type, self.type)
@@ -256,12 +261,11 @@ class Param:
         return plain
 
     def shown(self) -> str:
-        name = "input" if self.name == "self" and self.is_tensor else self.name
         usual = self.default
         if isinstance(usual, (list, tuple)) and len(usual) in (1, self.repeats):
             usual = usual[0]
         default = "" if self.required else f' = "{usual}"' if isinstance(usual, str) else f" = {usual}"
-        return f"{self.said()} {name}{default}"
+        return f"{self.said()} {self.called}{default}"
 
 
 class Form:
@@ -309,7 +313,7 @@ class Signature:
         self.positional = sum(not p.kwonly for p in self.params)
         self.by_name = {p.name: i for i, p in enumerate(self.params)}
         if "self" in self.by_name:
-            self.by_name["input"] = self.by_name["self"]
+            self.by_name[self.params[self.by_name["self"]].called] = self.by_name["self"]
         # A lone list of ints may be spread over the call: x.permute(2, 0, 1).
         rest = [p for p in self.params if not p.kwonly and p.name != "self"]
         self.variadic = len(rest) == 1 and rest[0].sequence and rest[0].type == "int"
@@ -443,7 +447,7 @@ class Signature:
         at = self.by_name.get(name)
         if at is None and name in _ALIASES:
             at = self.by_name.get(_ALIASES[name])
-        return None if name == "self" and at is not None and self.params[at].is_tensor else at
+        return None if name == "self" and at is not None and self.params[at].called != name else at
 
     @property
     def factors(self) -> list[Param]:

@@ -145,7 +145,7 @@ def merged(signatures: Sequence[Signature], method: bool, out: bool | None, spre
 
 def _shown(p: Param, method: bool, everywhere: bool) -> inspect.Parameter:
     """A parameter as users name it, which is no word of Python's."""
-    name = "input" if p.name == "self" and not method else "from_" if p.name == "from" else p.name
+    name = "from_" if p.name == "from" else p.name if method else p.called
     kind = inspect.Parameter.KEYWORD_ONLY if p.kwonly else inspect.Parameter.POSITIONAL_OR_KEYWORD
     default = p.default if not p.required else inspect.Parameter.empty if everywhere else _LEFT_OUT
     return inspect.Parameter(name, kind, default=default)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..structs import TensorParts
-from .overrides import dispatch, needs_dispatch, overrides
+from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
 from .registry import registry
 from .tensor_base import TensorBase
 
@@ -90,8 +90,14 @@ class _Shadowed:
 
 
 def adapt(plain_class: type, cls: type) -> None:
-    """Make a new subclass ready: it is asked what it wants to be asked, and the library still reaches its parts."""
+    """Make a new subclass ready: it is asked what it wants to be asked, and the library still reaches its parts.
+
+    One that takes operations over, and says nothing of functions, leaves these alone.
+    """
     _keep_parts(cls)
+    handler = getattr(cls.__torch_function__, "__func__", None)
+    if dispatches(cls) and handler is plain_class.__torch_function__.__func__:  # type: ignore[attr-defined]
+        cls.__torch_function__ = _disabled_torch_function_impl  # type: ignore[attr-defined]
     if overrides(cls):
         offer_attributes(plain_class, cls)
 

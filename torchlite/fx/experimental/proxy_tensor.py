@@ -83,17 +83,18 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if isinstance(made, Tensor):
             self.describe(made, node)
             return made
-        if made is not None:
-            forms = [self.form_of(t) if isinstance(t, Tensor) else t for t in made]
-            node.meta["val"] = forms if type(made) is list else tuple(forms)
-        for at, t in enumerate(made or ()):
+        if made is None:  # by what only checks, or writes
+            return None
+        forms = [self.form_of(t) if isinstance(t, Tensor) else t for t in made]
+        node.meta["val"] = forms if type(made) is list else tuple(forms)
+        for at, t in enumerate(made):
             if isinstance(t, Tensor):
                 self.track(t, _Item(node, at))
         return self._settled(made)
 
     def _settled(self, made: Any) -> Any:
         """Give every tensor of a list a node of its own."""
-        for t in made or ():
+        for t in made:
             found = self.nodes.get(id(t))
             if found is not None and isinstance(found[1], _Item):
                 node = self.graph.call_function(getitem, (found[1].node, found[1].at))

@@ -242,7 +242,7 @@ def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any
 # ---- the ops
 
 
-def _check(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> None:
+def _check(input: Tensor, grid: Tensor) -> None:
     image, points = input.array.shape, grid.array.shape
     given = f"but got input with sizes {list(image)} and grid with sizes {list(points)}"
     if not image or not points or image[0] != points[0]:
@@ -277,13 +277,11 @@ def _check_ranks(input: Tensor, grid: Tensor, mode: int) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}")
 
 
-def _fold_batch(input: Tensor, grid: Tensor) -> tuple[int, Tensor, Tensor]:
-    """A batch of batches as one."""
-    dims = grid.shape[-1]
-    size = input.shape[0] if input.dim() == dims + 3 else grid.shape[0]
-    images = input if input.dim() == dims + 3 else input.expand((size, *input.shape))
-    points = grid if grid.dim() == dims + 3 else grid.expand((size, *grid.shape))
-    return size, images.flatten(0, 1), points.flatten(0, 1)
+def _fold_batch(dims: int, *tensors: Tensor) -> tuple[int, list[Tensor]]:
+    """Batches of batches as one, of tensors some of which have one batch alone."""
+    size = next(t.shape[0] for t in tensors if t.dim() == dims + 3)
+    each = [t if t.dim() == dims + 3 else t.expand((size, *t.shape)) for t in tensors]
+    return size, [t.flatten(0, 1) for t in each]
 
 
 _OPTIONS = "int interpolation_mode, int padding_mode, bool align_corners"
@@ -293,12 +291,11 @@ def _declare(dims: int) -> LaidOp:
     name = f"grid_sampler_{dims}d"
 
     def of_batch(input: Tensor, grid: Tensor, *options: Any) -> Tensor:
-        size, images, points = _fold_batch(input, grid)
+        size, (images, points) = _fold_batch(dims, input, grid)
         return op.apply(images, points, *options).unflatten(0, (size, images.shape[0] // max(size, 1)))
 
     def backward_of_batch(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> Any:
-        size, images, points = _fold_batch(input, grid)
-        gs = (g if g.dim() == dims + 3 else g.expand((size, *g.shape))).flatten(0, 1)
+        size, (gs, images, points) = _fold_batch(dims, g, input, grid)
         made = backward.apply(gs, images, points, *options)
         return tuple([m if m is None else m.unflatten(0, (size, m.shape[0] // max(size, 1))) for m in made])
 
@@ -317,7 +314,7 @@ def _declare(dims: int) -> LaidOp:
         f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {_OPTIONS}, bool[] output_mask) "
         "-> (Tensor result0, Tensor result1)",
         sample_backward,
-        check=lambda grad_output, input, grid, *options: _check(input, grid, *options[:3]),
+        check=lambda grad_output, input, grid, *_: _check(input, grid),
         batch=Leading(call=backward_of_batch),
     )
     return op
@@ -331,7 +328,7 @@ def _grid_sampler(
 ) -> Tensor:
     """Images sampled at given points."""
     if not input.dim() or not grid.dim() or input.dim() == grid.dim() or input.shape[0] != grid.shape[0]:
-        _check(input, grid, interpolation_mode, padding_mode, align_corners)
+        _check(input, grid)
     _check_ranks(input, grid, interpolation_mode)
     return _OPS[input.dim()].apply(input, grid, interpolation_mode, padding_mode, align_corners)
 

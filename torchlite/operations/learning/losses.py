@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...backends.base import get_backend
 from ...core.declare import (
     By,
     Elementwise,
@@ -426,7 +427,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """The input where the target is 1, and how far it is below the margin where that is -1."""
     zeros = tensors.zeros_like(self, memory_format=contiguous_format)
-    margin = fitting_array(margin, self.dtype, self.backend.real).item()
+    margin = fitting_array(margin, self.dtype, get_backend()).item()
     below = (margin - self).clamp_min_(0)
     apart = tensors.where(target != 1, below, zeros)
     return reduced(apart + tensors.where(target != -1, self, zeros), reduction)

@@ -343,42 +343,43 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
         raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
     elif (d is dt.bool_ or d in RARE) and steps > 1:
         raise not_implemented_for(f"{name}_cpu", d)
-    start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
+    if not _without_value(start, end):
+        start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
     return start, end, d
 
 
-def _transformed(*ends: Any) -> bool:
-    """Whether these are tensors of a transform, which may have no one value."""
-    return any([isinstance(v, TensorBase) and v.backend.home.level for v in ends])
+def _without_value(*ends: Any) -> bool:
+    """Whether these are tensors of a transform, which may have no one value, or of a device that has none."""
+    return any([isinstance(v, TensorBase) and (v.backend.home.level or v.is_meta) for v in ends])
 
 
-def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype | None, backend: Backend) -> Tensor:
+def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype, backend: Backend) -> Tensor:
     """Evenly spaced values, by ops on the ends: the first half counted from the start, the second from the end."""
-    d = d or dt.get_default_dtype()
+    near = _from_host(np.arange(steps) < max(steps // 2, 2 - steps), dt.bool_, backend)
     at = _from_host(np.arange(steps, dtype=d.numpy), d, backend)
     step = (end - start) / max(steps - 1, 1)
-    return (start + step * at).where(at < max(steps // 2, 2 - steps), end - step * (steps - 1 - at)).to(d)
+    return (start + step * at).where(near, end - step * (steps - 1 - at))
 
 
 @factory("linspace(Operand start, Operand end, int steps)", flat=True)
 def linspace(start: Any, end: Any, steps: int, d: Any, backend: Backend) -> Tensor:
     """Evenly spaced values from start to end, both included."""
-    if _transformed(start, end):
-        return _evenly_between(start, end, steps, d, backend)
     start, end, d = _spaced("linspace", start, end, steps, d)
-    backend.check_room((steps,), d.numpy)
     wide = d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
+    if _without_value(start, end):
+        return _evenly_between(start, end, steps, dt.of_numpy(wide), backend).to(d)
+    backend.check_room((steps,), d.numpy)
     return _from_host(local.state.quiet(_evenly, start, end, steps, d, wide), d, backend)
 
 
 @factory("logspace(Operand start, Operand end, int steps, float base=10.0)", flat=True)
 def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Backend) -> Tensor:
     """Powers of `base`, their exponents evenly spaced."""
-    if _transformed(start, end):
-        return base ** _evenly_between(start, end, steps, d, backend)
     start, end, d = _spaced("logspace", start, end, steps, d)
-    backend.check_room((steps,), d.numpy)
     wide = dt.float32.numpy if d in dt.HALVES else d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
+    if _without_value(start, end):
+        return (base ** _evenly_between(start, end, steps, dt.of_numpy(wide), backend)).to(d)
+    backend.check_room((steps,), d.numpy)
     exponents = local.state.quiet(_evenly, start, end, steps, d, wide)
     return _from_host(local.state.quiet(np.power, base, exponents), d, backend)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
-from ...core.machine import Tensor, bump
+from ...core.machine import Tensor, bump, refuse_batch
 from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, type_text
 from ...kernels.summing import widened
@@ -18,10 +18,10 @@ from .writing import check_range, combine
 _INDEX_TYPES = (dt.int64, dt.int32)
 
 
-def _check_indices(name: str, indices: Tensor, function: str) -> None:
+def _check_indices(indices: Tensor, function: str) -> None:
     if indices.dtype not in _INDEX_TYPES:
         raise RuntimeError(
-            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{type_text(indices.dtype, indices.device)} instead (while checking arguments for {function})"
         )
 
@@ -32,7 +32,7 @@ def _check_indices(name: str, indices: Tensor, function: str) -> None:
 def _check_embedding(weight: Tensor, indices: Tensor, padding_idx: int, by_freq: bool, sparse: bool) -> None:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _check_indices("indices", indices, "embedding")
+    _check_indices(indices, "embedding")
 
 
 def _embedding(xp: Namespace, weight: Any, indices: Array, *_: Any) -> Any:
@@ -153,7 +153,7 @@ def _check_bag(
     include_last_offset: bool, padding_idx: int,
 ) -> None:  # fmt: skip
     for index in (indices, offsets):
-        _check_indices("indices", index, "embedding_bag")
+        _check_indices(index, "embedding_bag")
     if weight.dtype not in dt.FLOATS:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
@@ -374,11 +374,11 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         elif num_classes <= largest:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
-        if backend.level:
-            raise RuntimeError(
-                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
-            )
-        raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
+        refuse_batch(
+            (self,),
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.",
+        )
+        num_classes = int(self.max().item()) + 1
     if backend.values and not backend.level:
         rows = tensors.zeros((*self.shape, num_classes), dtype=self.dtype, layout=self.layout, device=self.device)
         bump(rows)  # as PyTorch's zeros does inside

@@ -21,30 +21,30 @@ _TENSOR = "Tensor(Tensor[] self, Tensor other)"
 _LIST_ALPHA = "List(Tensor[] self, Tensor[] other, *, Scalar alpha=1)"
 _TENSOR_ALPHA = "Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1)"
 _WITH_VALUE = (
+    "ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars)",
     "Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars)",
     "Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1)",
-    "ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars)",
 )
 
 # The names of the functions -> their forms. Where `self` is a list, there is a twin that works in place.
 _FORMS: dict[str, Sequence[str]] = {
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round "
     "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc": ("(Tensor[] self)",),
-    "add": (_TENSOR_ALPHA, _SCALAR, _LIST_ALPHA, _SCALARS),
-    "sub": (_SCALAR, _LIST_ALPHA, _SCALARS),
-    "mul div": (_TENSOR, _SCALAR, _LIST, _SCALARS),
-    "clamp_max clamp_min maximum minimum": (_SCALAR, _LIST, _SCALARS),
+    "add": (_TENSOR_ALPHA, _SCALAR, _SCALARS, _LIST_ALPHA),
+    "sub": (_SCALAR, _SCALARS, _LIST_ALPHA),
+    "mul div": (_TENSOR, _SCALAR, _SCALARS, _LIST),
+    "clamp_max clamp_min maximum minimum": (_SCALAR, _SCALARS, _LIST),
     "addcdiv addcmul": _WITH_VALUE,
     "lerp": (
-        "List(Tensor[] self, Tensor[] tensors1, Tensor[] weights)",
         "Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight)",
         "ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight)",
+        "List(Tensor[] self, Tensor[] tensors1, Tensor[] weights)",
     ),
     "pow": (
-        "List(Tensor[] self, Tensor[] exponent)",
+        "ScalarAndTensor(Scalar self, Tensor[] exponent)",
         "Scalar(Tensor[] self, Scalar exponent)",
         "ScalarList(Tensor[] self, Scalar[] exponent)",
-        "ScalarAndTensor(Scalar self, Tensor[] exponent)",
+        "List(Tensor[] self, Tensor[] exponent)",
     ),
 }
 
@@ -136,9 +136,9 @@ def _giving_back(change: Callable[..., Any]) -> Callable[..., Any]:
     """A function that changes tensors gives back the very list it got."""
 
     @functools.wraps(change)
-    def call(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Sequence[Tensor]:
-        change(self, *args, **kwargs)
-        return self
+    def call(*args: Any, **kwargs: Any) -> Sequence[Tensor]:
+        change(*args, **kwargs)
+        return args[0] if args else kwargs["self"]
 
     public[change] = call
     return call
