@@ -397,6 +397,36 @@ OPERATIONS = {
 }  # fmt: skip
 
 
+def _learn(lib, w, x):
+    ((x * w).sin() * w).sum().backward()
+
+
+FX_PROGRAMS = {
+    "constants": lambda lib, w, x: (x * w.detach() + x) * w.detach() + x,
+    "parameters": lambda lib, w, x: x * w + w * w,
+    "a gradient": _learn,
+    "a check": lambda lib, w, x: lib.linalg.inv(x.diag() + 1),
+}
+
+
+def _alone(program, lib, w):
+    return lambda x: program(lib, w, x)
+
+
+@pytest.mark.parametrize("program", FX_PROGRAMS.values(), ids=FX_PROGRAMS)
+def test_what_is_traced_reads_as_in_pytorch(program):
+    told = []
+    for lib in (torch, torchlite):
+        make_fx = fx_of(lib, "fx.experimental.proxy_tensor").make_fx
+        w = lib.nn.Parameter(lib.tensor([1.0, 2.0, 3.0]))
+        traced = make_fx(_alone(program, lib, w))(lib.arange(3.0))
+        values = [node.meta.get("val") for node in traced.graph.nodes]
+        told.append((traced.code, list(traced._buffers), [
+            (type(v).__name__, v.shape) if isinstance(v, lib.Tensor) else None for v in values
+        ]))
+    assert told[0] == told[1]
+
+
 @pytest.mark.parametrize("mode", ["real", "fake"])
 @pytest.mark.parametrize("program", OPERATIONS.values(), ids=OPERATIONS)
 def test_operations_are_traced_as_overloads(program, mode):

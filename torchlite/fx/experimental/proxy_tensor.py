@@ -9,14 +9,16 @@ from itertools import count
 from operator import getitem
 from typing import Any
 
-from ..._subclasses.fake_tensor import FakeTensorMode
+from ..._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from ...core.machine import Tensor
+from ...core.values import strided
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...utils import _pytree
 from ...utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from ..graph import Graph
 from ..graph_module import GraphModule
+from ..passes.shape_prop import _extract_tensor_metadata
 
 __all__ = ["ProxyTorchDispatchMode", "get_isolated_graphmodule", "get_proxy_mode", "make_fx"]
 
@@ -28,6 +30,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         super().__init__()
         self.graph, self.root, self.decompositions = graph, root, decompositions or {}
         self.nodes: dict[int, tuple[Any, Any]] = {}  # by the tensor: a weak reference to it, and its node
+        self.fakes = FakeTensorMode()
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -37,8 +40,19 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """A node gives this tensor."""
         self.nodes[id(t)] = weakref.ref(t), node
 
+    def describe(self, value: Tensor, node: Any) -> None:
+        """Say at a node of what form its tensor is, without holding that."""
+        node.meta["val"] = self.form_of(value)
+        node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+        self.track(value, node)
+
+    def form_of(self, value: Tensor) -> Tensor:
+        """A fake of a tensor, where there can be one."""
+        fake = isinstance(value, FakeTensor) or value.layout is not strided
+        return value if fake else self.fakes.from_tensor(value)
+
     def node_of(self, value: Any) -> Any:
-        """The node of a tensor; one that the function was not given is a constant."""
+        """The node of a tensor; one that the function was not given is a constant, asked for at each use."""
         if not isinstance(value, Tensor):
             return value
         found = self.nodes.get(id(value))
@@ -46,9 +60,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return found[1]
         kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
         name = next(f"{kind}{at}" for at in count() if getattr(self.root, f"{kind}{at}", value) is value)
-        setattr(self.root, name, value)
+        if isinstance(value, Parameter):
+            setattr(self.root, name, value)
+        else:
+            self.root.register_buffer(name, value)
         node = self.graph.get_attr(name)
-        self.track(value, node)
+        node.meta["val"] = self.form_of(value)
         return node
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -64,13 +81,16 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return made
         node = self.graph.call_function(func, taken, named, name=self.graph._target_to_str(func._opname))
         if isinstance(made, Tensor):
-            node.meta["val"] = made
-            self.track(made, node)
+            self.describe(made, node)
             return made
-        for at, t in enumerate(made or ()):  # nothing is made by what only checks, or writes
+        if made is None:  # by what only checks, or writes
+            return None
+        forms = [self.form_of(t) if isinstance(t, Tensor) else t for t in made]
+        node.meta["val"] = forms if type(made) is list else tuple(forms)
+        for at, t in enumerate(made):
             if isinstance(t, Tensor):
                 self.track(t, _Item(node, at))
-        return self._settled(made) if made else made
+        return self._settled(made)
 
     def _settled(self, made: Any) -> Any:
         """Give every tensor of a list a node of its own."""
@@ -78,8 +98,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             found = self.nodes.get(id(t))
             if found is not None and isinstance(found[1], _Item):
                 node = self.graph.call_function(getitem, (found[1].node, found[1].at))
-                node.meta["val"] = t
-                self.track(t, node)
+                self.describe(t, node)
         return made
 
 
@@ -114,8 +133,7 @@ def make_fx(
         for name, leaf in zip(names, leaves, strict=True):
             node = graph.placeholder(f"{name}_1")
             if isinstance(leaf, Tensor):
-                node.meta["val"] = leaf
-                mode.track(leaf, node)
+                mode.describe(leaf, node)
         with mode:
             made = f(*_pytree.tree_unflatten(leaves, spec))
         graph.output(_pytree.tree_map(mode.node_of, made))

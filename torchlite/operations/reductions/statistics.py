@@ -230,7 +230,7 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
         ranks, unknown = [t if t.shape == shape else t.expand(shape) for t in found]
         ranks = ranks.masked_fill(unknown, n - 1)
     if interpolation in ("lower", "higher", "nearest"):
-        ranks = {"lower": Tensor.floor, "higher": Tensor.ceil, "nearest": Tensor.round}[interpolation](ranks)
+        ranks = {"lower": Tensor.floor_, "higher": Tensor.ceil_, "nearest": Tensor.round_}[interpolation](ranks)
     below = ranks.to(dt.int64)
     made = ordered.gather(-1, below)
     if interpolation in ("linear", "midpoint"):

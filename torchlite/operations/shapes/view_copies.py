@@ -108,7 +108,7 @@ def _into_diag(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     if self.dim() == 1:
-        return diag_embed.apply(self, diagonal, 0, 1)
+        return diag_embed.apply(self, diagonal, -2, -1)
     if self.dim() != 2:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.dim()}D")
     return diagonal_copy.apply(self, diagonal, 0, 1)
