@@ -131,6 +131,9 @@ class linalg_svd(_NamedTuple):
     U: _Tensor
     S: _Tensor
     Vh: _Tensor
+class log_sigmoid_forward(_NamedTuple):
+    output: _Tensor
+    buffer: _Tensor
 class lu_unpack(_NamedTuple):
     P: _Tensor
     L: _Tensor

@@ -95,8 +95,8 @@ def adapt(plain_class: type, cls: type) -> None:
     One that takes operations over, and says nothing of functions, leaves these alone.
     """
     _keep_parts(cls)
-    handler = getattr(cls.__torch_function__, "__func__", None)
-    if dispatches(cls) and handler is plain_class.__torch_function__.__func__:  # type: ignore[attr-defined]
+    own, plain = [getattr(getattr(c, "__torch_function__"), "__func__", None) for c in (cls, plain_class)]  # noqa: B009
+    if dispatches(cls) and own is plain:
         cls.__torch_function__ = _disabled_torch_function_impl  # type: ignore[attr-defined]
     if overrides(cls):
         offer_attributes(plain_class, cls)
