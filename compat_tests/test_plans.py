@@ -15,6 +15,7 @@ from torchlite.core.declare import publishing
 from torchlite.core.declare.op import Op
 from torchlite.core.machine import noted, plan
 from torchlite.core.machine.registry import registry
+from torchlite.operations.making import factory
 
 pytest.importorskip("torch")
 from compat_tests.parity import catalog, samples
@@ -119,6 +120,40 @@ def test_calls_with_out_are_written_where_they_say_each_time() -> None:
         assert torchlite.zeros(2, out=out) is out
         assert torchlite.sum(x, 1, out=out) is out
         assert out.tolist() == [3.0 * (n + 2)] * 2
+
+
+STRUCTURES = {
+    "tensors in a list": lambda t, x, y: t.cat([x, y], 1),
+    "before and after a list": lambda t, x, y: x.index_put((t.tensor([0, 1]),), y[0], True),
+    "numbers by name": lambda t, x, y: x.sum(dim=1, keepdim=True),
+    "None": lambda t, x, y: t.clamp(x, None, 2.0),
+    "what differs only in a number": lambda t, x, y: (x.sum(0, True), x.sum(1, True), x.sum(1, False)),
+    "a size": lambda t, x, y: (x + y).permute((1, 0)).clone(),
+    "several steps": lambda t, x, y: t.nn.functional.mse_loss(x, y, reduction="sum"),
+    "what is made": lambda t, x, y: (t.zeros(2, 3), t.arange(1, 5), t.full((2,), 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_calls_are_known_again_without_a_look_at_each_argument(name: str, monkeypatch) -> None:
+    torch = pytest.importorskip("torch")
+
+    def found(t: Any) -> list[Any]:
+        x = t.arange(6.0).reshape(2, 3).requires_grad_()
+        results = STRUCTURES[name](t, x, t.ones(2, 3))
+        listed = results if isinstance(results, tuple) else (results,)
+        sum([r.sum() for r in listed if r.requires_grad], (x * x).sum()).backward()
+        return [*[(str(r.dtype), r.tolist(), r.requires_grad) for r in listed], x.grad.tolist()]
+
+    for _ in range(4):
+        assert found(torchlite) == found(torch)
+
+    def asked(*_: Any) -> Any:
+        raise AssertionError("a call that is not known")
+
+    monkeypatch.setattr(plan, "form_of_call", asked)
+    monkeypatch.setattr(factory, "form_of_call", asked)
+    assert found(torchlite) == found(torch)
 
 
 def test_a_plan_keeps_no_tensor_and_no_history() -> None:

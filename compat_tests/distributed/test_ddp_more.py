@@ -20,9 +20,54 @@ def compressed(torch, dist, tell):
     for hook in (default.allreduce_hook, default.fp16_compress_hook):
         for options in ({}, {"gradient_as_bucket_view": True}):
             trained(torch, dist, tell, 3, lambda ddp, hook=hook: ddp.register_comm_hook(None, hook), **options)
+    for kind in torch.distributed.BuiltinCommHookType.__members__.values():
+        tell(str(kind), repr(kind), int(kind))
+        trained(torch, dist, tell, 2, lambda ddp, kind=kind: ddp._register_builtin_comm_hook(kind))
     wrapped = default.fp16_compress_wrapper(default.allreduce_hook)
     tell(wrapped.__name__, default.bf16_compress_wrapper(wrapped).__name__)
     trained(torch, dist, tell, 2, lambda ddp: ddp.register_comm_hook(None, wrapped))
+
+
+def in_bytes(torch, dist, tell):
+    """PyTorch's hooks of this kind run on GPUs alone: beside what travels whole, within some steps of the bytes."""
+    home = importlib.import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks")
+    means = []
+    for hook in (None, home.quantization.quantization_pertensor_hook, home.quantization.quantization_perchannel_hook):
+        torch.manual_seed(0)
+        made = torch.nn.Linear(40, 30)
+        ddp = torch.nn.parallel.DistributedDataParallel(made)
+        if hook is not None:
+            ddp.register_comm_hook(None, hook)
+        torch.manual_seed(dist.get_rank())
+        ddp(torch.randn(5, 40)).square().sum().backward()
+        means.append(torch.cat([param.grad.view(-1) for param in made.parameters()]))
+    whole, *others = means
+    tell(*[0 < (other - whole).abs().max().item() < (whole.max() - whole.min()).item() / 20 for other in others])
+
+
+def test_gradients_that_travel_as_bytes():
+    assert run("torchlite", in_bytes_alone) == [["True"] * 2] * 2
+
+
+def in_bytes_alone(torch, tell):
+    in_bytes(torch, start(torch), tell)
+
+
+def test_scales_and_zeros_of_bytes():
+    torch = pytest.importorskip("torch", reason="the observer is PyTorch's")
+    from torch.ao.quantization import PerChannelMinMaxObserver
+
+    import torchlite
+    from torchlite.distributed.algorithms.ddp_comm_hooks.quantization_hooks import _quantized
+
+    rows = [[0.3, -2, 5], [0, 0, 0], [1, 2, 3], [-1, -2, -7.7]]
+    observer = PerChannelMinMaxObserver()
+    observer(torch.tensor(rows))
+    scales, zeros = observer.calculate_qparams()
+    laws, levels = _quantized(torchlite.tensor(rows))
+    assert laws.tolist() == torch.stack([scales, zeros.float()], 1).tolist()
+    quantized = torch.quantize_per_channel(torch.tensor(rows), scales, zeros, 0, torch.quint8)
+    assert levels.tolist() == quantized.int_repr().tolist()
 
 
 def wide(torch, dist, tell, register):
@@ -271,14 +316,33 @@ def reduced_later(torch, dist, tell):
 
 def told_of(torch, dist, tell):
     made = torch.nn.parallel.DistributedDataParallel(net(torch))
-    for _ in range(3):
+    for step in range(15):
+        if step == 11:
+            made._set_ddp_runtime_logging_sample_rate(3)
+        tell_logged(made, tell)
         made(inputs(torch, dist)).sum().backward()
+    tell(attempt(made._set_static_graph))
+    tell_logged(made, tell)
+    tell(attempt(lambda: made._set_ddp_runtime_logging_sample_rate(0)))
+    made.register_comm_hook(None, hooks(torch)[0].allreduce_hook)
+    tell_logged(made, tell)
+    made = torch.nn.parallel.DistributedDataParallel(net(torch), find_unused_parameters=True, bucket_cap_mb_list=[1, 2])
+    made.module[0].requires_grad_(False)
+    made(inputs(torch, dist)).sum().backward()
+    made(inputs(torch, dist)).sum().backward()
+    tell_logged(made, tell)
+
+
+def tell_logged(made, tell):
+    """The logging data; of times, whether they are there and of one order."""
     known = made._get_ddp_logging_data()
-    tell({name: known[name] for name in (
-        "world_size", "rank", "module_name", "backend_name", "bucket_sizes", "dtypes", "num_parameter_tensors",
-        "total_parameter_size_bytes", "bucket_cap_bytes", "broadcast_buffers", "find_unused_parameters", "has_sync_bn",
-        "gradient_as_bucket_view", "has_rebuilt_buckets", "num_buckets_reduced", "rebuilt_per_bucket_param_indices",
-    )})  # fmt: skip
+    times = {name: known.pop(name) for name in sorted(known) if "_time" in name}
+    del known["master_port"]
+    tell(sorted(known.items(), key=str), list(times))
+    starts = [times[f"{name}_start"] for name in (
+        "forward_compute_time", "backward_compute_time", "backward_comm_time"
+    ) if times]  # fmt: skip
+    tell(starts == sorted(starts), all(time >= 0 for time in times.values()))
 
 
 def unused_left_out(torch, dist, tell):

@@ -118,8 +118,64 @@ def in_a_grid(torch, dist, tell):
                 tell(t.redistribute(mesh, [other, second]).to_local(), t.redistribute(mesh, [first, other]).to_local())
 
 
+def lain(torch, dist, tell):
+    """Where results lie, in a row and in a grid: what a process has of them depends on it."""
+    made, mesh = home(torch), mesh_of(torch)
+    grid = torch.distributed.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    x, shard, replicate = torch.arange(32.0).reshape(8, 4) / 7, made.Shard, made.Replicate()
+    meshes = {(mesh, (each,)) for each in (shard(0), shard(1), replicate)}
+    meshes |= {(grid, pair) for pair in ((shard(0), shard(1)), (shard(0), shard(0)), (replicate, shard(1)))}
+    given = [made.distribute_tensor(x, over, places) for over, places in sorted(meshes, key=repr)]
+    given.append(made.DTensor.from_local(x * (1 + dist.get_rank()), mesh, [made.Partial()]))
+    names = (
+        "exp square relu isnan int float clone sum mean norm std argmax amax t flatten softmax cumsum "
+        "logsumexp max flip roll repeat mv"
+    )
+    arguments = {
+        "std": [(0,), (1,)], "argmax": [(0,), (1,)], "amax": [(0,), (1,)], "cumsum": [(0,), (1,)],
+        "sum": [(), (0,), (1,)], "mean": [(), (0,)], "norm": [(), (1,), (float("inf"),)], "softmax": [(0,), (1,)],
+        "logsumexp": [(1,)], "max": [(1,)], "flip": [(0,)], "roll": [(1, 0)], "repeat": [(2, 1)], "flatten": [(0, 0)],
+    }  # fmt: skip
+    for t in given:
+        for name in names.split():
+            for rest in arguments.get(name, [()]) if name != "mv" else [(t[0],)]:
+                found = getattr(t, name)(*rest)
+                for each in found if isinstance(found, tuple) else [found]:
+                    tell(name, str(each.placements), each.full_tensor())
+        few = made.distribute_tensor(torch.tensor([1, 0]), t.device_mesh, [replicate] * t.device_mesh.ndim)
+        for each in (
+            t.gt(1).any(), t.gt(1).any(1), t.gt(1).all(0), t + 1, t[0], t[1:],
+            t[:, 1:], t[0].dot(t[1]), torch.cat([t, t]), t @ t.t(), t.mul_(2), t.index_select(0, few),
+            torch.nn.functional.pad(t, (1, 1)), torch.nn.functional.pad(t, (1, 1), value=2.0), torch.maximum(t, t * 2),
+            torch.nn.functional.layer_norm(t, (4,)), torch.nn.functional.normalize(t, dim=0),
+        ):  # fmt: skip
+            tell(str(each.placements), each.full_tensor())
+
+
+def lost(torch, dist, tell):
+    """Losses of pieces, and gradients: those of a mean are, in PyTorch, too large, by the number of processes."""
+    made, mesh, ours = home(torch), mesh_of(torch), torch.__name__ == "torchlite"
+    for rows, placement in ((8, made.Shard(0)), (8, made.Shard(1)), (8, made.Replicate()), (5, made.Shard(0))):
+        x = (torch.arange(4.0 * rows).reshape(rows, 4) + 1) / (5 * rows)
+        for name in (
+            "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div",
+            "binary_cross_entropy", "binary_cross_entropy_with_logits",
+        ):  # fmt: skip
+            loss = getattr(torch.nn.functional, name)
+            for reduction in ("none", "sum", "mean"):
+                whole = x.clone().requires_grad_()
+                t = made.distribute_tensor(x, mesh, [placement]).requires_grad_()
+                target = made.distribute_tensor(x.flip(1), mesh, [placement])
+                found, plain = loss(t, target, reduction=reduction), loss(whole, x.flip(1), reduction=reduction)
+                even = rows % dist.get_world_size() == 0 or reduction != "mean"  # else PyTorch's are wrong, too
+                tell(name, reduction, str(found.placements) if even else None, found.full_tensor() if ours else plain)
+                found.sum().backward()
+                plain.sum().backward()
+                tell(str(t.grad.placements), t.grad.full_tensor() if ours else whole.grad)
+
+
 def grid_stories(torch, tell):
-    tell_all([in_a_grid], torch, tell)
+    tell_all([in_a_grid, lain, lost], torch, tell)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -124,7 +124,7 @@ def late(torch, tell):
 
 def test_a_process_that_is_late():
     told, _ = run("torchlite", late)
-    assert told[0].startswith("Timed out waiting 1000ms for rank 1 (process ")
+    assert told[0].startswith("[Rank 0] Timed out waiting 1000ms for rank 1 (process ")
     assert told[0].endswith(" to take part in all_reduce")
     assert told[2] == "Timed out waiting 1000ms for recv operation to complete"
     assert told[4] == "Timed out waiting 1000ms for all_reduce operation to complete"

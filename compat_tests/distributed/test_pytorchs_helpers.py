@@ -49,14 +49,56 @@ if __name__ == "__main__":
     run_tests()
 """
 
+# Ranks are forked, as importing the suite takes seconds; those of the tests that show most.
+SUITE = """
+import os, sys
+import torch
+from torch.testing._internal.common_utils import run_tests
+from torch.testing._internal.distributed.distributed_test import (
+    DistributedTest, TestBucketCapacityConfig, TestBucketCapacityConfigComputeLimits, TestDistBackend
+)
+
+for folder in ("barrier", "test_dir", "init_dir"):
+    os.makedirs(os.path.join(os.environ["TEMP_DIR"], folder))
+
+class Suite(TestDistBackend, DistributedTest._DistTestBase):
+    def setUp(self):
+        super().setUp()
+        self._start_processes(torch.multiprocessing.get_context("fork").Process)
+
+if __name__ == "__main__":
+    run_tests()
+"""
+OF_THE_SUITE = (
+    "DistributedDataParallelCPU", "Backend_enum_class", "accumulate_gradients_no_sync", "all_gather_coalesced_complex",
+    "all_gather_complex", "all_reduce_coalesced_full_group_sum", "all_reduce_sum_async", "barrier_timeout_full_group",
+    "broadcast_object_list", "ddp_logging_data_cpu", "dump_DDP_relevant_env_vars",
+    "grads_same_across_ranks_with_no_sync", "isend_autograd_profiler", "monitored_barrier_gloo_rank_0_timeout",
+    "monitored_barrier_gloo_subgroup", "new_subgroups_world_size_not_divisible_by_group_size",
+    "send_recv_any_source_torch_profiler", "sparse_all_reduce_sum", "static_graph_api_cpu",
+)
+
+
+def run_script(folder, text, *arguments, **environment):
+    script = folder / "together.py"
+    script.write_text(text)
+    surroundings = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+    command = [sys.executable, "-W", "ignore", "-m", "torchlite", str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=surroundings, timeout=LIMIT)
+
+
+def test_tests_of_pytorchs_suite_of_process_groups(tmp_path):
+    pytest.importorskip("torch", reason="the suite is PyTorch's")
+    names = [f"Suite.test_{name}" for name in OF_THE_SUITE]
+    names += ["TestBucketCapacityConfig", "TestBucketCapacityConfigComputeLimits"]
+    done = run_script(tmp_path, SUITE, *names, BACKEND="gloo", WORLD_SIZE="2", TEMP_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.rstrip().endswith("OK"), done.stderr
+
 
 def test_a_case_of_several_processes(tmp_path):
     pytest.importorskip("torch", reason="the helpers are PyTorch's")
-    script = tmp_path / "together.py"
-    script.write_text(SCRIPT)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "ignore", "-m", "torchlite", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT)
+    done = run_script(tmp_path, SCRIPT)
     assert "Ran 3 tests" in done.stderr and "FAILED (errors=1, skipped=1)" in done.stderr, done.stdout + done.stderr
     assert "Process 1 exited with error code 10" in done.stderr
 

@@ -1,5 +1,6 @@
 """Groups of a backend that a program registered, which tells its own methods what to do."""
 
+import importlib
 import json
 import os
 import warnings
@@ -250,3 +251,32 @@ def base(torch, tell):
 
 def test_a_group_without_methods():
     same(base, 1)
+
+
+def alone_among_many(torch, tell):
+    """What a process sees of a group whose others are not there."""
+    dist, zeros = torch.distributed, torch.zeros
+    fake = importlib.import_module(f"{torch.__name__}._C._distributed_c10d").FakeProcessGroup
+    dist.Backend.register_backend(
+        dist.Backend.FAKE, lambda told, more: fake._create_internal(told.group_rank, told.group_size, more),
+        extended_api=True, devices=["cpu", "cuda"],
+    )  # fmt: skip
+    dist.init_process_group("fake", rank=1, world_size=4, store=dist.HashStore())
+    tell(dist.get_backend(), dist.get_backend_config(), dist.get_world_size(), dist.get_rank())
+    x, four = torch.arange(3.0), [torch.arange(3.0) + number for number in range(4)]
+    rooms, whole, room = [zeros(3) for _ in four], zeros(12), zeros(3)
+    for call in (
+        lambda: dist.all_reduce(x), lambda: dist.broadcast(x, 0), lambda: dist.reduce(x, 0), lambda: dist.barrier(),
+        lambda: dist.all_gather(rooms, x), lambda: dist.all_gather_single(whole, x), lambda: dist.send(x, 0),
+        lambda: dist.reduce_scatter_single(room, torch.arange(12.0)), lambda: dist.reduce_scatter(room, four),
+        lambda: dist.all_to_all(rooms, four), lambda: dist.all_to_all_single(whole, torch.arange(12.0)),
+        lambda: dist.gather(x, rooms, dst=1), lambda: dist.scatter(room, four, src=1), lambda: dist.recv(x, 0),
+        lambda: dist.all_gather_coalesced([[each] for each in rooms], [x]), lambda: dist.monitored_barrier(),
+        lambda: dist.all_reduce(x, async_op=True).wait(), lambda: dist.new_group([0, 2]),
+        lambda: dist.new_group([0, 1]).rank(),
+    ):  # fmt: skip
+        tell(outcome(call), x.tolist(), room.tolist(), whole.tolist(), [each.tolist() for each in rooms])
+
+
+def test_a_process_alone_among_many():
+    same(alone_among_many, 1)

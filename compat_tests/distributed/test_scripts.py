@@ -21,7 +21,6 @@ from .ranks import LIMIT, mpiexec, run
 
 FOLDER = ROOT / "examples" / "distributed"
 SCRIPTS = [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "ranks"]
-COUNTS = [int(count) for count in os.environ.get("TORCHLITE_RANKS", "2").split(",")]
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 
@@ -39,10 +38,12 @@ def by_mpiexec(script: str, count: int) -> list[str]:
 
 
 WAYS = [spawned, by_torchrun] + [by_mpiexec] * (launching.mpiexec() is not None)
-# Each script in one of the ways, which differ from script to script; with other numbers of processes, in all.
-CASES = [(script, WAYS[number % len(WAYS)]) for number, script in enumerate(SCRIPTS)]
-if "TORCHLITE_RANKS" in os.environ:
-    CASES = list(itertools.product(SCRIPTS, WAYS))
+# Each script by 2 processes, in one of the ways, which differ from script to script, and some by 4, too; where
+# TORCHLITE_RANKS names numbers of processes, as in TORCHLITE_RANKS=2,4, all scripts by these in all ways.
+CASES = [(script, WAYS[number % len(WAYS)], 2) for number, script in enumerate(SCRIPTS)]
+CASES += [(script, way, 4) for script, way, _ in CASES[-len(WAYS) :]]
+if named := os.environ.get("TORCHLITE_RANKS"):
+    CASES = list(itertools.product(SCRIPTS, WAYS, map(int, named.split(","))))
 
 
 def printed(command: list[str], count: int) -> str:
@@ -71,8 +72,7 @@ def in_pytorch(script: str, count: int) -> str:
     return "".join(itertools.chain(*run("torch", scripted, count, SCRIPT=str(FOLDER / f"{script}.py"), **meet)))
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(("script", "way"), CASES, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(("script", "way", "count"), CASES, ids=lambda part: getattr(part, "__name__", part))
 def test_script(script, way, count):
     ours = printed(way(str(FOLDER / f"{script}.py"), count), count)
     assert ours

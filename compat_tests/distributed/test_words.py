@@ -1,11 +1,13 @@
 """Warnings and errors in the words of PyTorch's, of one process alone."""
 
+import datetime
 import importlib
 import re
 import warnings
 from functools import partial
 
 from .ranks import same, start
+from .stories import attempt
 
 
 def outcome(call):
@@ -51,6 +53,7 @@ def refused(torch, tell):
         lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
         lambda: dist.all_reduce(x, async_op=True).source_rank(), lambda: dist.destroy_process_group(),
         lambda: dist.get_rank(), lambda: dist.all_reduce(x), lambda: dist.destroy_process_group(),
+        lambda: dist.shrink_group((0,)), lambda: dist.shrink_group([]), lambda: dist.shrink_group([0], shrink_flags=7),
     ):  # fmt: skip
         told = outcome(call)
         tell(told[0], told[1] and told[1].partition(" part of group ")[0])
@@ -91,6 +94,49 @@ def sizes_that_do_not_fit(torch, tell):
                 call(zeros(output), zeros(input))
             except RuntimeError as error:
                 tell(re.sub(r"^\[.*?\] (?=Check)|\n.*", "", str(error), flags=re.DOTALL))  # without when and where
+
+
+    for outs, ins in (
+        ([zeros(1), zeros(2)], [zeros(1), zeros(2)]), ([zeros(2), zeros(2)], [zeros(1), zeros(2)]),
+        ([zeros(1), zeros(1)], [zeros(2), zeros(2)]), ([zeros(2, 1), zeros(1, 2)], [zeros(2), zeros(2)]),
+        ([zeros(2)], [zeros(2), zeros(2)]), ([zeros(2), zeros(2)], [zeros(2)]),
+        ([zeros(4)[::2], zeros(2)], [zeros(2), zeros(2)]),
+        ([zeros(2, dtype=torch.complex64), zeros(2, 2)], [zeros(2, 2), zeros(2, 2)]),
+    ):  # fmt: skip
+        tell(outcome(lambda outs=outs, ins=ins: dist.all_to_all(outs, ins))[1])
+    x = zeros(2)
+    for lists, given in (
+        ([[x]], [x]), ([], [x]), ([[x], [zeros(3)]], [x]), ([[x], [x, x]], [x]), ([[x], [x.int()]], [x]),
+        ([[x], x], [x]), ([x, x], [x]), ([[x, x], [x, x]], [x, x.int()]), ([[x], [x.to(torch.complex64)]], [x]),
+        ([[zeros(1, 2)], [zeros(1, dtype=torch.complex64)]], [zeros(1, 2)]),
+    ):  # fmt: skip
+        tell(outcome(lambda lists=lists, given=given: dist.all_gather_coalesced(lists, given))[1])
+    pairs, numbers = torch.arange(4.0).view(2, 2), torch.arange(2.0).to(torch.complex64)
+    for mixed in (
+        lambda: dist.all_reduce_coalesced([pairs, numbers]),
+        lambda: dist.all_reduce_coalesced([pairs, pairs.to(torch.complex128)]),
+        lambda: dist.all_gather([numbers, torch.zeros(2, 2)], pairs),
+        lambda: dist.all_gather([pairs, pairs], torch.zeros(3, dtype=torch.complex64)),
+    ):
+        tell(outcome(mixed)[1], pairs.tolist(), numbers.tolist())
+
+
+def late(torch, tell):
+    """What the first rank says of those who do not come to a barrier; and what is no timeout."""
+    dist = start(torch)
+    for excluded, flags in (([1], 0), ([5], 1), ([1], 2), ((1,), 0)):
+        tell(attempt(lambda: dist.shrink_group(excluded, shrink_flags=flags)))  # noqa: B023
+    groups = [dist.new_group() for _ in range(4)]
+    for group, timeout, everyone in zip(groups, (datetime.timedelta(0), 0.2, 0.2), (False, False, True)):
+        if dist.get_rank() == 0:
+            told = attempt(lambda: dist.monitored_barrier(group, timeout, everyone))  # noqa: B023
+            tell(told.partition(chr(10))[0], "timed out in monitoredBarrier after 0 ms" in told)
+    tell(attempt(lambda: dist.monitored_barrier(groups[3], 3)))
+    tell(dist.distributed_c10d._get_pg_config(dist.new_group([1, 0], group_desc="both")))
+
+
+def test_who_comes_late_to_a_barrier():
+    same(late)
 
 
 def test_tensors_whose_sizes_do_not_fit_are_refused_in_pytorchs_words():

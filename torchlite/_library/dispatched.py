@@ -227,6 +227,10 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
     return name, overload, *given_to(op.signature, values)
 
 
+# What overloads are called in place, where what is written to need not be told of.
+IN_PLACE = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
+
+
 # What the forms with `out=` of overloads are called that are not the overload's name with `_out`.
 _OUT = {"default": "out", "dim": "out", "dim_IntList": "IntList_out", "dim_int": "int_out", "int": "int_out"}
 

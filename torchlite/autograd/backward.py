@@ -97,16 +97,7 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
 
 def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Backend, create_graph: bool) -> Tensor:
     """A gradient that the user gives for an output, if it fits."""
-    if g.array.shape != shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of "
-            f"{size(shape)}."
-        )
-    if g.dtype.is_complex != d.is_complex:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-            f"dtype: grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {d}."
-        )
+    engine.check_given(at, g, shape, d)
     if not g.backend.real.level and g.backend.device is not backend.device:
         raise RuntimeError(
             f"invalid gradient at index {at} - expected device {backend.device} but got {g.backend.device}"

@@ -18,6 +18,7 @@ from ..core.state import Mode, State, local, with_grad
 from ..core.structs import know
 from ..core.values import Backend, sparse_coo, strided
 from ..core.values.dtype import dtype
+from ..core.values.size import size
 from .accumulation import accumulate_into, as_tensor
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
@@ -429,6 +430,20 @@ class GraphTask:
         owned = is_owned(entry)
         grad, entry[1] = entry[1], None
         accumulate_into(leaf, grad, self.create_graph, owned)
+
+
+def check_given(at: int, grad: Tensor, shape: tuple[int, ...], d: dtype) -> None:
+    """Refuse a gradient that the user has given for an output of another shape, or of other numbers."""
+    if grad.array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
+            f"{size(shape)}."
+        )
+    if grad.dtype.is_complex != d.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{at}] has a dtype of {grad.dtype} and output[{at}] has a dtype of {d}."
+        )
 
 
 def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:

@@ -146,6 +146,16 @@ def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
         give(t, level, have)
 
 
+def check_size(primal: Tensor, tangent: Tensor) -> None:
+    """Refuse a tangent of another size."""
+    if primal.array.shape != tangent.array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
+            f"{list(tangent.array.shape)}."
+        )
+
+
 def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent with the strides (and lazy bits) of the primal, so that views of both show corresponding parts."""
     wanted, have = primal.stride(), tangent.stride()

@@ -116,12 +116,7 @@ def moving(tensor: Tensor, tangent: Tensor, level: TangentLevel) -> Tensor:
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
-    if tensor.array.shape != tangent.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
-        )
+    forward.check_size(tensor, tangent)
     if tensor.stride() != tangent.stride():  # then the tangent is to be copied
         check_no_overlap(tensor)
     dual = _dual.apply(tensor)

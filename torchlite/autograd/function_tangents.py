@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.machine import Tensor, TensorBase, View, base_of, form_of, wrap
 from ..core.values import FLOAT
-from .forward import at_each_level, give, move, owned, still
+from .forward import at_each_level, check_size, give, move, owned, still
 
 if TYPE_CHECKING:
     from ..core.machine import TangentLevel
@@ -67,12 +67,7 @@ def _checked(at: int, tangent: Any, output: Any, fixed: bool, written: Tensor | 
         )
     if tangent is None or tangent.dtype.category < FLOAT:
         raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
-    if tangent.array.shape != output.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(output.array.shape)} while the given forward gradient is of size "
-            f"{list(tangent.array.shape)}."
-        )
+    check_size(output, tangent)
     return tangent
 
 

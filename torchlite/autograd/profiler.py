@@ -94,15 +94,26 @@ class Recorder:
         while event in self.open:
             self.open.pop().time_range.end = now
 
-    def elsewhere(self, name: str, task: Callable[[], Any]) -> None:
-        """Do what another thread does on behalf of this one; it is written down when it is done."""
-        begun = self.now()
+    def beside(self, names: Sequence[str], shapes: list[list[int]]) -> Callable[[], None]:
+        """Begin what goes on beside what this thread does; it is written down when the function returned is called."""
+        thread, begun = threading.get_native_id(), self.now()
+
+        def done() -> None:
+            now = self.now()
+            for name in names:
+                event = FunctionEvent(len(self.events) + 1, name, thread, begun, now, is_user_annotation=True)
+                event.is_async, event.input_shapes = True, shapes if self.shapes else []
+                self.events.append(event)
+
+        return done
+
+    def elsewhere(self, names: Sequence[str], shapes: list[list[int]], task: Callable[[], Any]) -> None:
+        """Do what another thread does on behalf of this one."""
+        done = self.beside(names, shapes)
         try:
             task()
         finally:
-            event = FunctionEvent(len(self.events) + 1, name, threading.get_native_id(), begun, self.now())
-            event.is_user_annotation = True
-            self.events.append(event)
+            done()
 
     def note(self, allocation: Allocation, nbytes: int) -> None:
         """Write down that memory came or went: in what is open, or by itself."""

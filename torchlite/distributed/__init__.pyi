@@ -2,16 +2,19 @@
 # mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
 from typing import Any as _Any
 from torchlite.distributed.process_group import Group as _Group
+from collections.abc import Iterator as _Iterator
 from torchlite.absent import Missing as _Missing
 from collections.abc import Sequence as _Sequence
 from torchlite.core.machine.tensor import Tensor as _Tensor
 from torchlite.distributed.work import Work as _Work
 from builtins import bool as _bool
 from torchlite.distributed.reduction import _reduce_op as _reduce_op
+from builtins import str as _str
 from builtins import type as _type
 
 from torchlite.distributed.backend import Backend as Backend
 from torchlite.distributed.backend import BackendConfig as BackendConfig
+from torchlite.distributed.buckets import BuiltinCommHookType as BuiltinCommHookType
 from torchlite.distributed.options import DebugLevel as DebugLevel
 from torchlite.distributed.device_mesh import DeviceMesh as DeviceMesh
 from torchlite.distributed.errors import DistBackendError as DistBackendError
@@ -57,6 +60,7 @@ from torchlite.distributed import detail as detail
 from torchlite.distributed import device_mesh as device_mesh
 from torchlite.distributed import engines as engines
 from torchlite.distributed import errors as errors
+from torchlite.distributed import fake as fake
 from torchlite.distributed import fsdp as fsdp
 from torchlite.distributed.collectives import gather as gather
 from torchlite.distributed.objects import gather_object as gather_object
@@ -100,6 +104,7 @@ from torchlite.distributed import objects as objects
 from torchlite.distributed import optim as optim
 from torchlite.distributed import options as options
 from torchlite.distributed import process_group as process_group
+from torchlite.distributed import recording as recording
 from torchlite.distributed.messages import recv as recv
 from torchlite.distributed.objects import recv_object_list as recv_object_list
 from torchlite.distributed.collectives import reduce as reduce
@@ -118,6 +123,7 @@ from torchlite.distributed.messages import send as send
 from torchlite.distributed.objects import send_object_list as send_object_list
 from torchlite.distributed.options import set_debug_level as set_debug_level
 from torchlite.distributed.options import set_debug_level_from_env as set_debug_level_from_env
+from torchlite.distributed.world import shrink_group as shrink_group
 from torchlite.distributed import sparse_reduction as sparse_reduction
 from torchlite.distributed.world import split_group as split_group
 from torchlite.distributed import stores as stores
@@ -163,6 +169,7 @@ fsdp._init_utils: _Any
 launcher: _Any
 launcher.api: _Any
 pipelining: _Any
+def record_comm(name: _str) -> _Iterator[None]: ...
 reduce_op: _reduce_op
 def reduce_scatter_tensor(output: _Tensor, input: _Tensor, op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
 rpc: _Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, IntEnum
 from typing import Any
 
 from ..core.machine import Tensor
@@ -69,7 +70,19 @@ class GradBucket:
         self._buffer = buffer
 
 
-bear_name(GradBucket, "torch.distributed")
+class BuiltinCommHookType(IntEnum):
+    """The hooks that PyTorch has in C++."""
+
+    ALLREDUCE, FP16_COMPRESS = 1, 2
+
+    __str__ = Enum.__str__
+
+    def __repr__(self) -> str:
+        return f"<{self}: {self.value}>"
+
+
+for _cls in (GradBucket, BuiltinCommHookType):
+    bear_name(_cls, "torch.distributed")
 
 
 def _compute_bucket_assignment_by_size(

@@ -18,10 +18,14 @@ class Call:
     device that it knows nothing of.
     """
 
-    def __init__(self, name: str, engine: Engine, results: Sequence[Tensor]) -> None:
-        self.name, self.engine, self.results = name, engine, list(results)
+    def __init__(self, name: str, engine: Engine, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
+        self.name, self.engine, self.results, self.given = name, engine, list(results), list(given)
         self._returns: list[Callable[[], Any]] = []
         self.task: Callable[[], Any]
+
+    def shapes(self) -> list[list[int]]:
+        """Those of what it begins with, as profilers show them."""
+        return [real_shape(tensor) for tensor in self.given]
 
     def read(self, tensor: Tensor) -> Array:
         """A flat array to read from."""
@@ -52,6 +56,11 @@ class Call:
     def run(self) -> None:
         self.task()
         self.settle()
+
+
+def real_shape(tensor: Tensor) -> list[int]:
+    """The shape as which a tensor travels: complex numbers as pairs."""
+    return [*tensor.shape, 2] if tensor.dtype.is_complex else list(tensor.shape)
 
 
 def split(array: Array, count: int) -> list[Array]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
+from .call import real_shape
 from .process_group import ProcessGroup
 from .world import GroupMember, get_group_rank
 
@@ -33,24 +35,29 @@ def check_tensors(tensors: Any, name: str) -> None:
             )
 
 
-def check_same_dtype(*tensors: Tensor) -> None:
+def check_same_dtype(*tensors: Tensor, pairs: bool = True) -> None:
+    """Complex numbers are `pairs` of real ones."""
     for tensor in tensors:
-        if tensor.dtype is not tensors[0].dtype:
+        dtypes = [each.dtype.to_real() if pairs else each.dtype for each in (tensors[0], tensor)]
+        if dtypes[0] is not dtypes[1]:
             raise ValueError(
                 f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {tensor.dtype}"
             )
 
 
+_COMPLEX = frozenset(("gather", "reduce_scatter"))  # to which complex numbers are no pairs of real ones
+
+
 def check_list(name: str, kind: str, tensors: Sequence[Tensor], like: Tensor, count: int) -> None:
     """A tensor for each rank, of the same size each."""
-    check_same_dtype(*tensors, like)
+    check_same_dtype(*tensors, like, pairs=name not in _COMPLEX)
     if len(tensors) != count:
         raise RuntimeError(
             f"ProcessGroupGloo::{name}: invalid {kind} tensor list at index 0 (expected length {count}, "
             f"got {len(tensors)})"
         )
     for number, tensor in enumerate(tensors):
-        if tensor.shape != like.shape:
+        if real_shape(tensor) != real_shape(like):
             raise RuntimeError(
                 f"ProcessGroupGloo::{name}: invalid tensor size at index {number} (expected "
                 f"{_shape(like)}, got {_shape(tensor)})"
@@ -58,13 +65,34 @@ def check_list(name: str, kind: str, tensors: Sequence[Tensor], like: Tensor, co
 
 
 def _shape(tensor: Tensor) -> str:
-    return f"({', '.join(map(str, tensor.shape))})"
+    return f"({', '.join(map(str, real_shape(tensor)))})"
+
+
+def _numel(tensor: Tensor) -> int:
+    return math.prod(real_shape(tensor))
+
+
+def check_exchanged(outputs: Sequence[Tensor], inputs: Sequence[Tensor], pg: ProcessGroup) -> None:
+    """A tensor for each rank and one from each, with gloo of one size."""
+    count = pg.size()
+    check_same_dtype(*outputs, *inputs)
+    for kind, tensors in (("input", inputs), ("output", outputs)):
+        if len(tensors) != count:
+            raise RuntimeError(
+                f"ProcessGroupGloo::alltoall: {kind} tensor list size {len(tensors)} does not match world size {count}"
+            )
+    if pg.name() != "gloo":
+        return
+    check_list("alltoall", "input", inputs, inputs[0], count)
+    check_list("alltoall", "output", outputs, outputs[0], count)
+    if _numel(outputs[0]) != _numel(inputs[0]):
+        raise RuntimeError("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
 
 
 def check_gathered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
     """A tensor that has room for those of all ranks."""
     check_same_dtype(output, input)
-    if output.numel() != input.numel() * pg.size():
+    if _numel(output) != _numel(input) * pg.size():
         if pg._asked_for == "nccl":
             raise ValueError("output tensor size must be equal to world_size times input tensor size")
         check_list("allgather", "output", output.chunk(pg.size()), input, pg.size())
@@ -72,7 +100,7 @@ def check_gathered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
 
 def check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
     """A tensor with as much as the parts of all ranks."""
-    check_same_dtype(input, output)
+    check_same_dtype(input, output, pairs=False)
     if input.numel() != output.numel() * pg.size():
         if pg._asked_for == "nccl":
             raise ValueError("input tensor must be the same size as output size times world size")
@@ -81,6 +109,26 @@ def check_scattered(output: Tensor, input: Tensor, pg: ProcessGroup) -> None:
         number, (wanted, got) = next((at, pair) for at, pair in enumerate(sizes) if pair[0] != pair[1])
         what = "outputShape[i] == inputShape[i]" if number else "outputShape[0] * worldSize == inputShape[0]"
         raise RuntimeError(f"Check failed: {what} ({wanted} vs. {got}). ")
+
+
+def check_gathered_lists(lists: Sequence[Sequence[Tensor]], tensors: Sequence[Tensor], pg: ProcessGroup) -> None:
+    """For each rank, tensors that are like those given."""
+    if len(lists) != pg.size():
+        raise RuntimeError("ProcessGroupGloo::allgather_coalesced: output lists should be equal to world size")
+    for outs in lists:
+        if len(outs) != len(tensors):
+            raise RuntimeError(
+                f"ProcessGroupGloo::allgather_coalesced: invalid output size: (expected length {len(tensors)}, got "
+                f"{len(outs)})"
+            )
+        for number, (out, like) in enumerate(zip(outs, tensors)):
+            wrong = None
+            if real_shape(out) != real_shape(like):
+                wrong = f"size of output tensor at index {number} (expected length {_shape(like)}, got {_shape(out)})"
+            elif out.dtype.to_real() is not like.dtype.to_real():
+                wrong = f"tensor type at index {number} (expected {like.type()}, got {out.type()})"
+            if wrong:
+                raise RuntimeError(f"ProcessGroupGloo::allgather_coalesced: invalid {wrong}")
 
 
 def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:

@@ -78,7 +78,10 @@ def _check_of_a_kind(names: set[str]) -> None:
 
 def _joined(calls: list[Call]) -> Call:
     """One call that does what several of a kind would."""
-    joined = Call(f"{calls[0].name}_coalesced", calls[0].engine, [each for call in calls for each in call.results])
+    joined = Call(
+        f"{calls[0].name}_coalesced", calls[0].engine, [each for call in calls for each in call.results],
+        [each for call in calls for each in call.given],
+    )  # fmt: skip
 
     def task() -> None:
         for call in calls:

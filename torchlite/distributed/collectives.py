@@ -15,7 +15,9 @@ from ..core.values import strided
 from ..core.values.device import device
 from .call import Call, averaged, multiplied, split, split_by
 from .checks import (
+    check_exchanged,
     check_gathered,
+    check_gathered_lists,
     check_list,
     check_same_dtype,
     check_scattered,
@@ -93,7 +95,7 @@ def _all_reduce_sparse(pg: ProcessGroup, call: Call, op: Any, async_op: bool) ->
         for tensor in call.results:
             all_reduce_sparse(call.engine, tensor)
 
-    call.task = task
+    call.name, call.task = "sparse_all_reduce", task
     return pg._do(call, async_op)
 
 
@@ -217,11 +219,16 @@ def _all_gather_coalesced(
 ) -> Work | None:  # fmt: skip
     """Give several tensors of all processes to all: a list of them for each process."""
     check_tensors(input_tensor_list, "tensor_list")
+    check_same_dtype(*input_tensor_list)
+    for each in output_tensor_lists:
+        check_tensors(each, "output_tensor_lists")
+        check_same_dtype(*each)
     pg = _member(group, "all_gather_coalesced")
     if pg is None:
         return None
     if pg._registered:
         return handed(pg, "all_gather_coalesced", async_op, output_tensor_lists, input_tensor_list)
+    check_gathered_lists(output_tensor_lists, input_tensor_list, pg)
     call = pg._call("all_gather_coalesced", [t for each in output_tensor_lists for t in each], input_tensor_list)
     wanted = [
         ([call.fill(each[number]) for each in output_tensor_lists], call.read(tensor))
@@ -305,7 +312,7 @@ def scatter(
         return handed(pg, "scatter", async_op, [tensor], [scatter_list] if scatter_list else [], rootRank=root)
     if scatter_list:
         check_list("scatter", "input", scatter_list, tensor, pg.size())
-    call = pg._call("scatter", [tensor], scatter_list or [])
+    call = pg._call("scatter", [tensor], scatter_list or ())
     pieces, array = [call.read(each) for each in scatter_list or ()], call.fill(tensor)
     call.task = lambda: call.engine.scatter(array, pieces or None, root)
     return pg._do(call, async_op)
@@ -321,15 +328,10 @@ def all_to_all(
     pg = _member(group, "all_to_all")
     if pg is None:
         return None
-    check_same_dtype(*output_tensor_list, *input_tensor_list)
     if pg._registered:
+        check_same_dtype(*output_tensor_list, *input_tensor_list)
         return handed(pg, "all_to_all", async_op, output_tensor_list, input_tensor_list)
-    for kind, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
-        if len(tensors) != pg.size():
-            raise RuntimeError(
-                f"ProcessGroupGloo::alltoall: {kind} tensor list size {len(tensors)} does not match world size "
-                f"{pg.size()}"
-            )
+    check_exchanged(output_tensor_list, input_tensor_list, pg)
     call = pg._call("all_to_all", output_tensor_list, input_tensor_list)
     outs, pieces = [call.fill(t) for t in output_tensor_list], [call.read(t) for t in input_tensor_list]
     call.task = lambda: call.engine.all_to_all(outs, pieces)

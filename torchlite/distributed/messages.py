@@ -17,7 +17,7 @@ from .process_group import Group, ProcessGroup
 from .registered import received, sent
 from .stores import Store
 from .work import Work
-from .world import _get_default_group, _member, get_global_rank
+from .world import _checked_timeout, _get_default_group, _member, get_global_rank
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv", "send"]
 
@@ -41,9 +41,7 @@ def isend(
         return sent(pg, tensor, to, tag)
     call = pg._call("send", [tensor])
     array = call.read(tensor)
-    work = Work("send", [tensor], pg._timeout.total_seconds(), call.engine.begin)
-    call.engine.send(array, to, tag, lambda error, _: work._finish(error))
-    return work
+    return pg._message(call, lambda done: call.engine.send(array, to, tag, done))
 
 
 def irecv(
@@ -59,16 +57,9 @@ def irecv(
         raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
     if pg._registered:
         return received(pg, tensor, source, tag)
-    call = pg._call("recv", [tensor])
+    call = pg._call("recv" if source is not None else "recv_any_source", [tensor])
     array = call.fill(tensor)
-    work = Work("recv", [tensor], pg._timeout.total_seconds(), call.engine.begin)
-    work._settle = call.settle
-    call.engine.receive(array, source, tag, lambda error, other: work._finish(error, _global(pg, other)))
-    return work
-
-
-def _global(pg: ProcessGroup, number: int) -> int:
-    return get_global_rank(pg, number) if number >= 0 else -1
+    return pg._message(call, lambda done: call.engine.receive(array, source, tag, done))
 
 
 def send(
@@ -144,7 +135,9 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         return
     if pg._registered or pg._asked_for == "nccl":
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
-    seconds = (timeout or pg._timeout).total_seconds()
+    if isinstance(timeout, float):
+        timeout = timedelta(seconds=timeout)
+    seconds = (pg._timeout if timeout is None else _checked_timeout(timeout)).total_seconds()
     if pg.rank():
         try:
             _tell(pg, 0, seconds)
@@ -158,8 +151,11 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         return
     deadline, missing = time.monotonic() + seconds, []
     for other in range(1, pg.size()):
+        left = deadline - time.monotonic()
         try:
-            _await(pg, other, max(0.0, deadline - time.monotonic()))
+            if left <= 0 and not wait_all_ranks:
+                raise RuntimeError(_out_of_time(pg._ranks[:other], seconds))
+            _await(pg, other, max(0.0, left))
         except RuntimeError as error:
             missing.append(get_global_rank(pg, other))
             if not wait_all_ranks:
@@ -190,6 +186,14 @@ def _store_based_barrier(
 
 def _late(word: str, missing: Sequence[int], seconds: float) -> str:
     return f"[Rank 0]: {word} {', '.join(map(str, missing))} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms"
+
+
+def _out_of_time(here: Sequence[int], seconds: float) -> str:
+    """That time is over when this rank, and perhaps others, have come."""
+    mine, *others = map(str, here)
+    none = "No ranks successfully processed in monitoredBarrier."
+    came = f"Successfully processed ranks: {', '.join(others)}" if others else none
+    return f"Rank {mine} timed out in monitoredBarrier after {seconds * 1000:.0f} ms.\n{came}"
 
 
 def _tell(pg: ProcessGroup, other: int, seconds: float) -> None:

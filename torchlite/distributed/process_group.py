@@ -12,8 +12,9 @@ from ..core.values import bear_name, missing_kernel_of, sparse_coo, strided
 from ..core.values.device import device
 from .call import Call
 from .detail import check_the_same
-from .engines.base import Engine
+from .engines.base import Done, Engine
 from .options import DebugLevel, default_pg_timeout, get_debug_level
+from .recording import names_of
 from .stores import Store
 from .work import Line, Work, _IllegalWork
 
@@ -25,6 +26,13 @@ _IN_PYTORCH = {  # what traces and comparisons of processes call them
     "barrier": "barrier", "broadcast": "broadcast_", "gather": "gather_", "recv": "recv_", "reduce": "reduce_",
     "reduce_scatter": "reduce_scatter_", "reduce_scatter_tensor": "_reduce_scatter_base_",
     "reduce_scatter_tensor_coalesced": "reduce_scatter_tensor_coalesced_", "scatter": "scatter_", "send": "send",
+    "recv_any_source": "recv_any_source_", "sparse_all_reduce": "allreduce_",
+}  # fmt: skip
+_DONE_BY = {  # what traces say that a backend does, where that is not what it was asked for
+    "all_gather_coalesced": "all_gather", "all_gather_into_tensor": "all_gather",
+    "all_gather_into_tensor_coalesced": "all_gather", "all_reduce_coalesced": "all_reduce",
+    "all_to_all_single": "all_to_all", "recv_any_source": "recvAnySource", "reduce_scatter": "all_reduce",
+    "reduce_scatter_tensor": "all_reduce", "reduce_scatter_tensor_coalesced": "all_reduce",
 }  # fmt: skip
 COALESCED = frozenset(["all_gather_into_tensor", "all_reduce", "reduce_scatter_tensor"])
 _NO_SUCH_PLACE = (
@@ -125,13 +133,15 @@ class ProcessGroup:
             raise RuntimeError(f"No backend type associated with device type {device}")
         return engine
 
-    def _call(self, name: str, results: Sequence[Tensor], tensors: Sequence[Tensor] = ()) -> Call:
-        """What is to be filled in: the beginning of a collective on tensors of one device."""
-        several = [*results, *tensors]
+    def _call(self, name: str, results: Sequence[Tensor], given: Sequence[Tensor] | None = None) -> Call:
+        """What is to be filled in: the beginning of a collective on tensors of one device; the results, unless others
+        are given, are what it begins with."""
+        several = [*results, *(given or ())]
         for tensor in several:
             if tensor.layout is not strided and (name, tensor.layout) != ("all_reduce", sparse_coo):
                 raise missing_kernel_of(_IN_PYTORCH[name], tensor.backend, "c10d")
-        return Call(name, self._engine(several[0].device.type) if several else self._main, results)
+        engine = self._engine(several[0].device.type) if several else self._main
+        return Call(name, engine, results, results if given is None else given)
 
     def _do(self, call: Call, async_op: bool, shown: Sequence[Tensor] | None = None) -> Work | None:
         """Run a collective, now or in the thread of the group; profilers see when it was asked for, and when done.
@@ -145,11 +155,30 @@ class ProcessGroup:
         recorder = local.state.mode.profiler
         if recorder is None:
             return self._begin(call, async_op, shown, call.run)
-        event = recorder.begin(f"c10d::{_IN_PYTORCH[call.name]}", call.results)
+        event = recorder.begin(self._asked_as(call), call.results)
         try:
-            return self._begin(call, async_op, shown, lambda: recorder.elsewhere(f"gloo:{call.name}", call.run))
+            names = self._done_as(call)
+            return self._begin(call, async_op, shown, lambda: recorder.elsewhere(names, call.shapes(), call.run))
         finally:
             recorder.end(event)
+
+    def _asked_as(self, call: Call) -> str:
+        return f"c10d::{_IN_PYTORCH[call.name]}"
+
+    def _done_as(self, call: Call) -> list[str]:
+        return names_of(f"{self.name()}:{_DONE_BY.get(call.name, call.name)}")
+
+    def _message(self, call: Call, begin: Callable[[Done], None]) -> Work:
+        """Begin a send or a receive; the rank at the other end is told as one of all processes."""
+        seconds = self._timeout.total_seconds()
+        work = Work(call.name.removesuffix("_any_source"), call.results, seconds, call.engine.begin)
+        work._settle = call.settle
+        recorder = local.state.mode.profiler
+        if recorder is not None:
+            recorder.end(recorder.begin(self._asked_as(call), call.results))
+            work._seen = recorder.beside(self._done_as(call), call.shapes())
+        begin(lambda error, other: work._finish(error, self._ranks[other] if other >= 0 else -1))
+        return work
 
     def _begin(
         self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]

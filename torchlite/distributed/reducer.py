@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,9 +27,9 @@ class Reducer:
     """
 
     def __init__(
-        self, params: Sequence[Tensor], names: Sequence[str], group: Any, sparse: Sequence[bool], limits: Sequence[int],
-        find_unused: bool = False, as_views: bool = False, static: bool = False, skip_unused: bool = False,
-        batched: bool = False,
+        self, params: Sequence[Tensor], names: Sequence[str], group: Any, sparse: Sequence[bool],
+        first_limits: Sequence[int], limits: Sequence[int], find_unused: bool = False, as_views: bool = False,
+        static: bool = False, skip_unused: bool = False, batched: bool = False,
     ) -> None:  # fmt: skip
         self.params, self.names, self.group, self.sparse = list(params), list(names), group, list(sparse)
         self.limits, self.find_unused, self.as_views, self.static = list(limits), find_unused, as_views, static
@@ -43,13 +43,14 @@ class Reducer:
         self._begun = False  # a gradient has come, and the pass is not done
         self._arrived: dict[int, None] = {}  # the parameters, in the order in which their gradients came first
         self._rebuilt = False
+        self.order: list[int] = []  # of the parameters, as their gradients came in this pass
+        self.moments: dict[str, int] = {}  # when it began and ended to do something, in nanoseconds
         self._times: dict[int, int] = {}  # of a static graph: how often the gradient of each parameter comes
         self._left: dict[int, int] = {}
         self._unused: list[int] = []
-        self._used: set[int] = set()
+        self._used: set[int] = set()  # those that had gradients since these were last reduced
         self._ready: set[int] = set()
-        first = [sys.maxsize] if static or not find_unused else limits  # one bucket, until the order is known
-        self._assign(_compute_bucket_assignment_by_size(params, first, sparse)[0][::-1])
+        self._assign(_compute_bucket_assignment_by_size(params, first_limits, sparse)[0][::-1])
         self.handles = [
             register(param._more().all_hooks().post, _teller(weakref.ref(self), number))
             for number, param in enumerate(self.params)
@@ -97,6 +98,15 @@ class Reducer:
                         place, at = self._places[number]
                         param.grad = place.views[at].copy_(view)
 
+    def rely_on_graph(self) -> None:
+        """Take the graph of the first pass for that of all."""
+        if self.iteration:
+            raise RuntimeError(
+                "set_static_graph() should be called before training loop starts and after DistributedDataParallel is "
+                "constructed."
+            )
+        self.static = True
+
     def divide_by(self, count: Callable[[], int] | None) -> None:
         """Take the mean over so many processes; over all of them, unless said otherwise."""
         self._count = count
@@ -113,7 +123,7 @@ class Reducer:
         self.iteration += 1
         self._expecting = True
         self._next = 0
-        self._ready, self._used = set(), set()
+        self._ready, self.order = set(), []
         for bucket in self.buckets:
             bucket.pending, bucket.result = len(bucket.params), None
         self._unused = []
@@ -132,6 +142,7 @@ class Reducer:
         if self._begun or not self._expecting:
             return
         self._begun = True
+        self.at("backward_compute_time_start")
         self._factor = 1 / (self.size if self._count is None else self._count())
         if self.static and self.iteration == 1:  # how often gradients come is known at the end only
             Variable._execution_engine.queue_callback(self._all_at_once)
@@ -146,10 +157,10 @@ class Reducer:
 
     def _arrive(self, number: int) -> None:
         """The gradient of a parameter was accumulated."""
-        if not self._expecting:
-            return
         if self.params[number].grad is not None:
             self._used.add(number)
+        if not self._expecting:
+            return
         if not self._rebuilt:
             self._arrived.setdefault(number)
         if self.static and self.iteration == 1:
@@ -161,6 +172,7 @@ class Reducer:
             self._left[number] -= 1
             if self._left[number]:
                 return
+        self.order.append(number)
         self._mark(number)
 
     def _mark(self, number: int) -> None:
@@ -180,6 +192,7 @@ class Reducer:
             unused = self.skip_unused and set(self._unused).issuperset(bucket.numbers)
             bucket.result = (lambda buffer=bucket.buffer: buffer) if unused else self._sent(bucket)
         if self._next == len(self.buckets):
+            self.at("backward_compute_time_end")
             Variable._execution_engine.queue_callback(self._finish)
 
     def _lay(self, bucket: Bucket, at: int) -> None:
@@ -203,6 +216,8 @@ class Reducer:
 
     def _sent(self, bucket: Bucket) -> Callable[[], Any]:
         """Send a bucket on its way; what waits for the result."""
+        if bucket is self.buckets[0]:
+            self.at("backward_comm_time_start")
         buffer = bucket.buffer
         assert buffer is not None
         if self.hook is None:
@@ -223,6 +238,7 @@ class Reducer:
         """Wait for the buckets, and hand the reduced gradients to the parameters."""
         self._expecting = self._begun = False
         used = self._used_anywhere()
+        self._used = set()
         with no_grad():
             for bucket in self.buckets:
                 result = bucket.result()
@@ -236,6 +252,16 @@ class Reducer:
                 for number, param, view in zip(bucket.numbers, bucket.params, bucket.views):
                     if number in used:
                         self._hand_back(param, view)
+        self.at("backward_comm_time_end")
+
+    def at(self, moment: str) -> None:
+        """Write down when it is that something begins, or ends."""
+        self.moments[moment] = time.monotonic_ns()
+
+    def missing(self) -> list[Tensor]:
+        """The parameters that had no gradient in the last pass."""
+        came = self._times if self.static else self.order
+        return [param for number, param in enumerate(self.params) if number not in came]
 
     def _used_anywhere(self) -> set[int]:
         """The parameters of which some process had a gradient."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+
+from .options import DebugLevel, get_debug_level
 
 _BEGINNING = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
@@ -38,7 +39,7 @@ def unfinished(missing: Sequence[int], names: Sequence[str], rank: int, find_unu
     """That gradients of some parameters are missing, and which."""
     why = _CHANGED if static else _UNUSED + (_SINCE_ENABLED if find_unused else _MAY_ENABLE) + _ALL_OUTPUTS
     told, more = "", _MAY_ASK
-    if os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper() in ("INFO", "DETAIL"):
+    if get_debug_level() is not DebugLevel.OFF:
         told = f"\nParameters which did not receive grad for rank {rank}: {', '.join(names[at] for at in missing)}"
         more = ""
     numbers = " ".join(map(str, missing))

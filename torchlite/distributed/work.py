@@ -32,6 +32,7 @@ class Work:
         self._future: Future | None = None
         self._handing = threading.Lock()
         self._settle: Callable[[], None] | None = None
+        self._seen: Callable[[], None] | None = None  # tells a profiler that it is done
 
     def _finish(self, error: BaseException | None = None, source: int = -1) -> None:
         """Tell those who wait that it is done, or what went wrong."""
@@ -40,6 +41,8 @@ class Work:
                 self._settle()
             except Exception as wrong:
                 error = wrong
+        if self._seen is not None:
+            self._seen()
         with self._handing:
             self._error, self._source = error, source
             self._pending.release()

@@ -31,7 +31,7 @@ __all__ = [
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
     "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
     "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups",
-    "new_subgroups_by_enumeration", "split_group",
+    "new_subgroups_by_enumeration", "shrink_group", "split_group",
 ]  # fmt: skip
 
 _TORCHCOMM_AVAILABLE = False  # a way of PyTorch's to talk that there is not here
@@ -377,6 +377,37 @@ def split_group(
     return own
 
 
+SHRINK_DEFAULT, SHRINK_ABORT = 0, 1
+
+
+def shrink_group(
+    ranks_to_exclude: list[int], group: Group = None, shrink_flags: int = SHRINK_DEFAULT, pg_options: Any = None
+) -> ProcessGroup:
+    """A group without some of its processes: which no backend makes here, so that this says why it refuses."""
+    if not isinstance(ranks_to_exclude, list):
+        raise TypeError(
+            f"ranks_to_exclude must be a list, but got {type(ranks_to_exclude).__name__}. Example: [1, 3, 5] to "
+            "exclude ranks 1, 3, and 5."
+        )
+    if not ranks_to_exclude:
+        raise ValueError(
+            "ranks_to_exclude cannot be empty. To shrink a group, you must specify at least one rank to exclude. "
+            "Example: [failed_rank_id]"
+        )
+    if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
+        raise ValueError(
+            f"Invalid shrink_flags value: {shrink_flags}. Must be one of: SHRINK_DEFAULT (0) or SHRINK_ABORT (1). Use "
+            "SHRINK_ABORT to abort ongoing operations before shrinking."
+        )
+    pg = group or _get_default_group()
+    if pg.size() < 2:
+        raise ValueError(
+            f"Cannot shrink a process group with size {pg.size()}. Group must have at least 2 ranks to support "
+            "shrinking."
+        )
+    raise TypeError(f"Process group backend for '{pg.group_name}' does not support shrinking operations.")
+
+
 # ---- asking
 
 
@@ -438,6 +469,15 @@ def get_backend(group: Group = None) -> str:
 def get_backend_config(group: Group = None) -> str:
     """Which backend serves which type of device in a group."""
     return (group or _get_default_group())._backend
+
+
+def _get_pg_config(group: Group = None) -> dict[str, Any]:
+    """What a group is: its names, what it talks by, and who is in it."""
+    pg = group or _get_default_group()
+    return {
+        "pg_name": pg.group_name, "pg_desc": pg.group_desc, "backend_config": get_backend_config(group),
+        "pg_size": pg.size(), "ranks": get_process_group_ranks(group),
+    }  # fmt: skip
 
 
 def get_pg_count() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values import Size, finfo, int64
+from ..core.values import Size, contiguous_format, finfo, int64
 from . import constraints
 from .counts import Binomial
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
@@ -172,9 +172,11 @@ class Multinomial(OnCategorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, value = broadcast_all(self.logits, self._checked(value))
-        logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
-        choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
-        return choices + (logits * value).sum(-1)
+        logits = logits.clone(memory_format=contiguous_format)
+        choices, each = (value.sum(-1) + 1).lgamma(), (value + 1).lgamma().sum(-1)
+        logits[(value == 0) & (logits == -math.inf)] = 0
+        weight = (logits * value).sum(-1)
+        return choices - each + weight
 
     def entropy(self) -> Tensor:
         n = self.probs.new_full((), self.total_count)

@@ -345,7 +345,7 @@ class _CorrCholesky(_LowerCholesky):
 
 class _Square(_Matrix):
     def check(self, value: Tensor) -> Tensor:
-        return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=bool_)
+        return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=bool_, device=value.device)
 
 
 class _Symmetric(_Square):

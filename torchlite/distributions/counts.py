@@ -224,9 +224,10 @@ class Binomial(ByProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, n, logits = self._checked(value), self.total_count, self.logits
-        choices = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        whole, chosen, rest = (n + 1).lgamma(), (value + 1).lgamma(), (n - value + 1).lgamma()
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2  # with a slope of one half at zero
-        return choices + value * logits - n * (positive + (-logits.abs()).exp().log1p())
+        norm = n * positive + n * (-logits.abs()).exp().log1p() - whole
+        return value * logits - chosen - rest - norm
 
     def _one_count(self, what: str) -> int:
         total = int(self.total_count.max())
@@ -277,8 +278,8 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value, n = self._checked(value), self.total_count
         weight = n * log_sigmoid(-self.logits) + value * log_sigmoid(self.logits)
-        choices = (n + value).lgamma() - (1 + value).lgamma() - n.lgamma()
-        return weight + choices.masked_fill(n + value == 0, 0.0)
+        norm = -(n + value).lgamma() + (1.0 + value).lgamma() + n.lgamma()
+        return weight - norm.masked_fill(n + value == 0.0, 0.0)
 
 
 class Poisson(ExponentialFamily):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from ..core.machine import Tensor
@@ -88,10 +89,11 @@ class Exponential(ExponentialFamily):
     variance = property(lambda self: self.rate**-2)
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
-        return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
+        return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.rate.log() - self.rate * self._checked(value)
+        value = self._checked(value)
+        return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
         return 1 - (-self.rate * self._checked(value)).exp()
@@ -170,7 +172,10 @@ class Beta(ExponentialFamily):
     expands = ()
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
-        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+        if isinstance(concentration1, Number) and isinstance(concentration0, Number):
+            both = torch.tensor([float(concentration1), float(concentration0)])
+        else:
+            both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 

@@ -306,9 +306,13 @@ def _(p: Any, q: Any) -> Tensor:
 
 @register_kl(Beta, Beta)
 def _(p: Any, q: Any) -> Tensor:
-    (a, b), (c, d) = [(each.concentration1, each.concentration0) for each in (p, q)]
-    norms = c.lgamma() + d.lgamma() + (a + b).lgamma() - a.lgamma() - b.lgamma() - (c + d).lgamma()
-    return norms + (a - c) * a.digamma() + (b - d) * b.digamma() + (c + d - a - b) * (a + b).digamma()
+    of_p, of_q = [each.concentration1 + each.concentration0 for each in (p, q)]
+    norm_q = q.concentration1.lgamma() + q.concentration0.lgamma() + of_p.lgamma()
+    norm_p = p.concentration1.lgamma() + p.concentration0.lgamma() + of_q.lgamma()
+    first = (p.concentration1 - q.concentration1) * p.concentration1.digamma()
+    second = (p.concentration0 - q.concentration0) * p.concentration0.digamma()
+    both = (of_q - of_p) * of_p.digamma()
+    return norm_q - norm_p + first + second + both
 
 
 @register_kl(Uniform, Beta)

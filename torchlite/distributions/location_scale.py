@@ -157,8 +157,9 @@ class StudentT(_LocationScale):
 
     def log_prob(self, value: Tensor) -> Tensor:
         y, df = self._standard(value), self.df
-        norm = self.scale.log() + (df.log() + math.log(math.pi)) / 2 + (df / 2).lgamma() - ((df + 1) / 2).lgamma()
-        return -(df + 1) / 2 * (y**2 / df).log1p() - norm
+        gammas = self.scale.log() + 0.5 * df.log() + 0.5 * math.log(math.pi) + (0.5 * df).lgamma()
+        norm = gammas - (0.5 * (df + 1.0)).lgamma()
+        return -0.5 * (df + 1.0) * (y**2.0 / df).log1p() - norm
 
     def entropy(self) -> Tensor:
         half, more = self.df / 2, (self.df + 1) / 2

@@ -20,11 +20,12 @@ _QUANTIZED_MODULES = """
 UNAVAILABLE: dict[str, tuple[str, str]] = {
     # -- several processes
     "_C._distributed_c10d": (
-        "FakeProcessGroup Reducer _SymmetricMemory",
+        "Reducer _SymmetricMemory",
         "distributed.options: AllToAllOptions AllgatherOptions AllreduceCoalescedOptions AllreduceOptions"
         " BarrierOptions BroadcastOptions DebugLevel GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions"
         " get_debug_level set_debug_level set_debug_level_from_env;"
         "distributed.stores: *; distributed: ProcessGroup ReduceOp Work;"
+        "distributed.buckets: BuiltinCommHookType GradBucket; distributed.fake: FakeProcessGroup FakeWork;"
         "distributed.work: _create_work_from_future",
     ),
     "distributed._composable": ("checkpoint contract replicate", ""),
@@ -46,7 +47,9 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "distributed.messages: _store_based_barrier; distributed.work: _IllegalWork;"
         "distributed.world: _TORCHCOMM_AVAILABLE _rank_not_in_group;"
         "distributed: * _CoalescingManager _coalescing_manager _get_default_group _get_default_store"
-        " _get_global_rank _get_process_group_name _resolve_process_group _world",
+        " _get_global_rank _get_process_group_name _resolve_process_group _world;"
+        "distributed.world: SHRINK_ABORT SHRINK_DEFAULT _World _get_pg_config;"
+        "distributed.registered: _DistributedBackendOptions",
     ),
     "distributed.elastic": ("", ""),
     "distributed.elastic.agent": ("", ""),

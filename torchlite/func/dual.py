@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.custom import context_of, marked
-from ..autograd.forward import forward, laid_out_as, widened, zeros_like
+from ..autograd.forward import check_size, forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core.declare import Op, ViewOp
 from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
@@ -170,12 +170,7 @@ def _dual(primal: Tensor, tangent: Tensor) -> Dual:
     for name, t in (("primal", primal), ("tangent", tangent)):
         if t.dtype.category < dt.FLOAT:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype!r}")
-    if primal.array.shape != tangent.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
-        )
+    check_size(primal, tangent)
     return Dual(primal, tangent)
 
 

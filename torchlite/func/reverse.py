@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import engine
-from ..core.machine import Tensor, TensorBase, form_of, resolve, wrap
+from ..core.machine import Tensor, TensorBase, form_of, functions, resolve, wrap
 from ..core.state import local
-from ..core.values import dt
+from ..core.values import dt, preserve_format
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, results_of, tensors, with_aux
 from .nested import NestedLevel
@@ -55,19 +55,12 @@ def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
     if gradient is None:
         if output.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if local.state.mode.seer is not None:
+            return functions["ones_like"](output, memory_format=preserve_format)
         return _like(output, 1)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    if gradient.array.shape != output.array.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{at}] has a shape of {gradient.shape} and output[{at}] has a shape of "
-            f"{output.shape}."
-        )
-    if gradient.dtype.is_complex != output.dtype.is_complex:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{at}] has a dtype of {gradient.dtype} and output[{at}] has a dtype of {output.dtype}."
-        )
+    engine.check_given(at, gradient, output.array.shape, output.dtype)
     return gradient if gradient.dtype is output.dtype else gradient.to(output.dtype)
 
 

@@ -105,9 +105,6 @@ def export(fn: _T) -> _T:
     return fn
 
 
-_overload_method = export
-
-
 def unused(fn: _T) -> _T:
     return fn
 

@@ -95,6 +95,15 @@ def combined(xp: Namespace, flat: Array, values: Array) -> tuple[Any, Any]:
     return order[starts], sum_runs(xp, values[order], starts)
 
 
+def turns(xp: Namespace, *lists: Array) -> Any:
+    """Numbers for the places of lists that are in order, one behind the other: alike for the first of each list at a
+    place, for the second, and so on. None where a list is not in order."""
+    if not all((flat[1:] >= flat[:-1]).all() for flat in lists):
+        return None
+    flat, turn = [xp.concatenate(each) for each in (lists, [xp.arange(f.size) - xp.searchsorted(f, f) for f in lists])]
+    return flat * (turn.max(initial=0) + 1) + turn
+
+
 def pointers(xp: Namespace, rows: Array, count: int) -> Any:
     """Where each of `count` rows begins among row numbers in order, and where the last one ends."""
     made = xp.zeros(count + 1, xp.int64)

@@ -24,7 +24,7 @@ def widened(array: Array) -> Any:
 
 def add_reduce(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     """The sum along an axis, several or all (None)."""
-    if array.ndim > 1 and array.size > 2 * FEW and array.__class__ is np.ndarray:  # devices add in trees
+    if array.size > 2 * FEW and array.ndim > 1 and array.__class__ is np.ndarray:  # devices add in trees
         axes = axis if axis.__class__ is tuple else range(array.ndim) if axis is None else (axis,)
         array = _folded(xp, array, tuple(axes))
     return xp.add.reduce(array, axis=axis, keepdims=keepdim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import finfo
+from ..core.values import finfo, preserve_format
 from .by_tensor import OnTensors
 from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
@@ -47,14 +47,15 @@ class Adafactor(OnTensors):
             if "step" in kept and not isinstance(kept["step"], Tensor):
                 kept["step"] = functions["tensor"](float(kept["step"]), dtype=scalar_dtype())
 
+    def begin(self, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = functions["tensor"](0.0, dtype=scalar_dtype())
+        if p.dim() > 1:
+            state["row_var"] = grad.new_zeros((*p.shape[:-1], 1))
+            state["col_var"] = grad.new_zeros((*p.shape[:-2], 1, p.shape[-1]))
+        else:
+            state["variance"] = functions["zeros_like"](grad, memory_format=preserve_format)
+
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state["step"] = functions["tensor"](0.0, dtype=scalar_dtype())
-            if p.dim() > 1:
-                state["row_var"] = grad.new_zeros((*p.shape[:-1], 1))
-                state["col_var"] = grad.new_zeros((*p.shape[:-2], 1, p.shape[-1]))
-            else:
-                state["variance"] = functions["zeros_like"](grad)
         eps1, eps2 = group["eps"]
         if eps1 is None:
             eps1 = finfo(p.dtype).eps

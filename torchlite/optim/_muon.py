@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import bfloat16
+from ..core.values import bfloat16, preserve_format
 from .by_tensor import OnTensors
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -28,7 +28,7 @@ def _orthogonal(grad: Tensor, coefficients: tuple[float, float, float], steps: i
     tall = grad.size(0) > grad.size(1)
     if tall:
         x = x.T
-    x = x.div(x.norm().clamp(min=eps))
+    x = x.div_(x.norm().clamp(min=eps))
     for _ in range(steps):
         gram = x @ x.T
         x = addmm(x, addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
@@ -72,9 +72,10 @@ class Muon(OnTensors):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}"
                     )
 
+    def begin(self, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        state["momentum_buffer"] = functions["zeros_like"](grad, memory_format=preserve_format)
+
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state["momentum_buffer"] = functions["zeros_like"](grad)
         velocity, lr = state["momentum_buffer"], float(group["lr"])
         velocity.lerp_(grad, 1 - group["momentum"])
         change = grad.lerp(velocity, group["momentum"]) if group["nesterov"] else velocity

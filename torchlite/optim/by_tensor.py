@@ -13,6 +13,10 @@ from .optimizer import Optimizer
 class OnTensors(Optimizer):
     """The base of algorithms that update each parameter by itself."""
 
+    def begin(self, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        """Make the state of a parameter that has none."""
+        raise NotImplementedError
+
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change one parameter."""
         raise NotImplementedError
@@ -30,6 +34,9 @@ class OnTensors(Optimizer):
                 params = [p for p in group["params"] if p.grad is not None]
                 for p in params:
                     self.check(p, group)
+                for p in params:
+                    if not self.state[p]:
+                        self.begin(p, p.grad, self.state[p])
                 for p in params:
                     self.update(p, p.grad, self.state[p], group)
         return loss

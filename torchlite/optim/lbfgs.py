@@ -8,6 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.machine import Tensor, functions
+from ..core.values import contiguous_format
 from .line_search import _cubic_interpolate as _cubic_interpolate
 from .line_search import _strong_wolfe
 from .optimizer import Optimizer, ParamsT
@@ -63,7 +64,7 @@ class LBFGS(Optimizer):
 
     def _add_grad(self, step_size: Any, direction: Tensor) -> None:
         for p, part in self._parts(direction):
-            p.add_(part, alpha=float(step_size))
+            p.add_(part, alpha=step_size)
 
     def _clone_param(self) -> list[Tensor]:
         return [p.clone() for p in self._params]
@@ -74,20 +75,20 @@ class LBFGS(Optimizer):
 
     # ---- the loss
 
-    def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, Tensor]:
-        """The loss and its gradient."""
+    def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, float, Tensor]:
+        """The loss, as a number too, and its gradient."""
         with enable_grad():
             loss = closure()
-        return loss, self._gather_flat_grad()
+        return loss, float(loss), self._gather_flat_grad()
 
     def _directional_evaluate(
         self, closure: Callable[[], Any], x: list[Tensor], t: Any, d: Tensor
     ) -> tuple[float, Tensor]:
         """The loss and its gradient at a step from `x`, where the parameters are before and after."""
         self._add_grad(t, d)
-        loss, grad = self._evaluate(closure)
+        _, loss, grad = self._evaluate(closure)
         self._set_param(x)
-        return float(loss), grad
+        return loss, grad
 
     # ---- the step
 
@@ -100,8 +101,8 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
 
-        original, grad = self._evaluate(closure)
-        loss, evals = float(original), 1
+        original, loss, grad = self._evaluate(closure)
+        evals = 1
         state["func_evals"] += 1
         if grad.abs().max() <= tolerance_grad:
             return original
@@ -110,8 +111,10 @@ class LBFGS(Optimizer):
         for n_iter in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             d = _next_direction(state, kept, grad, group["history_size"])
+            before = kept["prev_flat_grad"]
+            before = grad.clone(memory_format=contiguous_format) if before is None else before.copy_(grad)
             t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
-            kept.update(d=d, t=t, prev_flat_grad=grad.clone(), prev_loss=loss)
+            kept.update(d=d, t=t, prev_flat_grad=before, prev_loss=loss)
             slope = grad.dot(d)
             if slope > -tolerance_change:
                 break
@@ -128,8 +131,8 @@ class LBFGS(Optimizer):
                 self._add_grad(t, d)
                 searched = 0
                 if n_iter != group["max_iter"]:  # after the last one nobody would look at it
-                    found, grad = self._evaluate(closure)
-                    loss, searched = float(found), 1
+                    _, loss, grad = self._evaluate(closure)
+                    searched = 1
             evals += searched
             state["func_evals"] += searched
             if (
@@ -169,9 +172,9 @@ def _direction(grad: Tensor, history: list[list[Tensor]], scale: Any, factors: l
     for i in reversed(range(count)):
         y, s, rho = [kept[i] for kept in history]
         factors[i] = s.dot(q) * rho
-        q.add_(y * -factors[i])
+        q.add_(y, alpha=-factors[i])
     q = q.mul(scale)
     for i in range(count):
         y, s, rho = [kept[i] for kept in history]
-        q.add_(s * (factors[i] - y.dot(q) * rho))
+        q.add_(s, alpha=factors[i] - y.dot(q) * rho)
     return q

@@ -9,6 +9,7 @@ import functools
 import importlib
 import operator
 import pickle
+import sys
 from typing import Any
 
 from ..core.machine import Generator, Tensor, functions
@@ -84,6 +85,9 @@ def storage_type(module: str, name: str) -> Any:
     return STORAGE_TYPES.get(name)
 
 
+_TESTERS = "torch.testing._internal"  # PyTorch's own modules, where the alias has loaded them
+
+
 def find(module: str, name: str) -> Any:
     """The object that PyTorch has under this name; AttributeError or ImportError if there is none here."""
     namespace = _NAMESPACES.get(f"{module}.{name}")
@@ -91,6 +95,8 @@ def find(module: str, name: str) -> Any:
         return importlib.import_module(namespace) if isinstance(namespace, str) else namespace
     if f"{module}.{name}" in TYPES:
         return TYPES[f"{module}.{name}"]
+    if module.startswith(_TESTERS):
+        return operator.attrgetter(name)(sys.modules.get(module))
     home = importlib.import_module(_MODULES.get(module) or "torchlite" + module.removeprefix("torch"))
     return operator.attrgetter(name)(home)
 

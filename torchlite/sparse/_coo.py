@@ -209,12 +209,17 @@ and then try the same call again.
     2. Or, create a new sparse tensor with the correct indices and values from this sparse tensor."""
 
 
-def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) -> None:
-    if sparse + dense_ != len(size):
+def check_dims(size: Sequence[int], sparse: int, dense: int) -> None:
+    """Refuse a size that has not so many dimensions."""
+    if len(size) != sparse + dense:
         raise RuntimeError(
             "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
-            f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense_}"
+            f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
         )
+
+
+def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) -> None:
+    check_dims(size, sparse, dense_)
     if not array.nnz:
         return
     if sparse != array.sparse_dim or dense_ != array.dense_dim:

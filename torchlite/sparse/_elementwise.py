@@ -10,11 +10,13 @@ from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, co
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, missing_kernel_of, preserve_format, sparse_csr
+from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
 from ._coo import at_places, coalesced, in_order, matched, places
 from ._family import check_kernel, is_compressed, is_coo, is_sparse, quiet, rule, tensor
+from ._masks import check_mask
 
 # ---- of one tensor
 
@@ -188,14 +190,21 @@ def copy(self: Tensor, other: Tensor, *_: Any) -> None:
 
 
 def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
-    """The sum of two arrays of one shape: the values of both, added up where both are coalesced."""
+    """The sum of two arrays of one shape: the values of both, in pairs where the places of both are in order."""
+    packed = a.values.is_contiguous() and b.values.is_contiguous()
     first, second = a.values, b.values if alpha == 1 else b.values * alpha
     d = result_type(a.values, b.values)
     first, second = [v.to(d) for v in (first, second)]
-    if a.nnz == b.nnz and bool((a.indices == b.indices).all()):
+    if packed and a.nnz == b.nnz and bool((a.indices == b.indices).all()):
         return Coo(a.indices, first + second, a.shape, a.coalesced and b.coalesced)
     made = Coo(tensors.cat([a.indices, b.indices], 1), tensors.cat([first, second]), a.shape)
-    return coalesced(made) if (a.coalesced and b.coalesced) or made.nnz > made.size else made
+    backend, flat = made.values.backend.home, places(made)
+    turns = quiet(kernels.turns, backend.xp, flat[: a.nnz], flat[a.nnz :]) if packed else None
+    if turns is None:
+        return coalesced(made) if made.nnz > made.size else made
+    at, sums = quiet(kernels.combined, backend.xp, turns, made.values.array)
+    indices = tensor(made.indices.array[:, at], backend)
+    return Coo(indices, tensor(sums, backend), a.shape, a.coalesced and b.coalesced)
 
 
 _OTHER_WAY = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
@@ -412,11 +421,7 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
     if is_sparse(self) and is_sparse(other):
         return mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)]).to_sparse_csr()
     one, dense = (self, other) if is_compressed(self) else (other, self)
-    if one.shape != dense.shape:
-        raise RuntimeError(
-            f"sparse_mask(): operands have incompatible sizes; self has size {list(dense.shape)} but mask has size "
-            f"{list(one.shape)}"
-        )
+    check_mask(dense, one)
     if one.array.batch:
         return as_coo(one).to_sparse_csr()  # which says that batches stay what they are
     return like(one, one.array.with_values(one.array.values * values_there(dense, one.array)))

@@ -14,7 +14,7 @@ from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.making.factories import checked
 from ..operations.making.factory import IN_LAYOUTS
-from ._coo import at_places, check_count, coalesced, matched, nothing, places
+from ._coo import at_places, check_count, check_dims, coalesced, matched, nothing, places
 from ._family import OfTensors, is_compressed, is_coo, is_sparse
 from ._invariants import check_sparse_tensor_invariants
 
@@ -74,11 +74,7 @@ def _check_matching(indices: Tensor, values: Tensor) -> None:
 def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: bool, coalesced: bool) -> None:
     """Refuse parts that make no tensor of this size."""
     sparse, dense = indices.size(0), values.dim() - 1
-    if len(size) != sparse + dense:
-        raise RuntimeError(
-            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
-            f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
-        )
+    check_dims(size, sparse, dense)
     _check_matching(indices, values)
     check_count(size)
     expected = [values.shape[0], *size[sparse:]]

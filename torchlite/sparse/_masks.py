@@ -10,12 +10,17 @@ from ._coo import at_places, coalesced, matched, places
 from ._family import OfTensors, is_compressed, is_coo, is_sparse
 
 
-def masked(self: Tensor, mask: Tensor) -> Tensor:
+def check_mask(self: Tensor, mask: Tensor) -> None:
+    """Refuse a mask of another size."""
     if self.shape != mask.shape:
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
             f"{list(mask.shape)}"
         )
+
+
+def masked(self: Tensor, mask: Tensor) -> Tensor:
+    check_mask(self, mask)
     array = mask.array
     if is_compressed(mask):
         return like(mask, array.with_values(values_there(self.to_dense(), array)))

@@ -340,10 +340,10 @@ class TensorLikePair(Pair):
                 AssertionError, f"The number of specified values in sparse {kind} tensors does not match: {counts}"
             )
         for name in _PLACES[actual.layout]:
-            places = [getattr(tensor, name)().to(dt.int64) for tensor in (actual, expected)]
-            self._compare_strided(*places, 0, 0, f"Sparse {kind} {name.removeprefix('_')}")
-        values = [tensor._values() if kind == "COO" else tensor.values() for tensor in (actual, expected)]
-        self._compare_strided(*values, self.rtol, self.atol, f"Sparse {kind} values")
+            first, second = [getattr(tensor, name)().to(dt.int64) for tensor in (actual, expected)]
+            self._compare_strided(first, second, 0, 0, f"Sparse {kind} {name.removeprefix('_')}")
+        first, second = [tensor._values() if kind == "COO" else tensor.values() for tensor in (actual, expected)]
+        self._compare_strided(first, second, self.rtol, self.atol, f"Sparse {kind} values")
 
     def _compare_strided(
         self, actual: Tensor, expected: Tensor, rtol: float, atol: float, identifier: _Identifier = None

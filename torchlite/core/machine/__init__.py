@@ -2,7 +2,7 @@
 
 from .array_backward import by_formula, fetch, share_on_arrays, spread_on_arrays
 from .batching import BROADCAST, DYNAMIC, FILLING, LEADING, RANDOM, Leading, drawn, refuse_batch
-from .fast import PRECISE, accelerated
+from .fast import PRECISE, accelerated, wrap_unmarked
 from .format import set_printoptions
 from .formulas import know_formulas
 from .generator import Generator, _defaults, default_generator
@@ -37,9 +37,10 @@ from .operands import (
 from .out_forms import ALONG_DIMS, refuse_out, takes_out
 from .out_history import refuse_history
 from .overrides import PLAIN, TorchFunctionMode, dispatch, needs_dispatch, overridable, public
-from .plan import Made, Plans, form_of_call, kernel_alone, plan_op, planned
+from .plan import Made, Plan, Plans, form_of_call, kernel_alone, plan_op, planned
 from .rare import refuse_rare
 from .registry import functions
+from .remembered import MISSED
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown
 from .subclasses import as_class
 from .tangent import TangentLevel, moves, set_tangent, tangent_of, untouched

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from ..native import native
 from ..state import local
-from ..values import Array, dt, out_of_memory
+from ..values import Array, Backend, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
-from .tensor import Tensor, wrap_unmarked
+from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 _new = object.__new__
@@ -365,6 +365,16 @@ def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tenso
             node.saved_entries = (kept_first,) if keeps_first else (kept_second,) if keeps_second else ()
 
     return record
+
+
+def wrap_unmarked(array: Array, d: dt.dtype, backend: Backend) -> Tensor:
+    """A plain tensor over an array, in a mode that is plain."""
+    t = _new(Tensor)
+    t.array = array
+    t.dtype = d
+    t.backend = backend
+    t.edge = t.counter = t._grad = t.extra = None
+    return t
 
 
 def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool) -> Tensor:

@@ -174,7 +174,7 @@ def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
 
 
 # The edge of an operand that requires grad but whose history was not recorded: a view made while nothing was.
-NOWHERE = object()
+NOWHERE: Any = object()
 
 
 def edge_of(value: Any) -> Any:

@@ -62,7 +62,7 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
                 for item in value:
                     if item.__class__ not in PLAIN and overrides(item.__class__):
                         return True
-            elif overrides(cls):
+            elif _OVERRIDES.get(cls, True) and overrides(cls):
                 return True
         if kwargs and any(overrides(v.__class__) for v in kwargs.values()):
             return True

@@ -22,13 +22,13 @@ from ..values.device import device
 from ..values.dtype import dtype
 from ..values.errors import unheard
 from ..values.layout import layout
-from .fast import accelerated, view_of_plain
+from .fast import accelerated, view_of_plain, wrap_unmarked
 from .node import UNVERSIONED, shared_counter
 from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
-from .remembered import MISSED, caller, remember
-from .tensor import Tensor, wrap, wrap_shown, wrap_unmarked
+from .remembered import MISSED, caller, in_steps, remember
+from .tensor import Tensor, wrap, wrap_shown
 from .view import NO_GRAD, ORDINARY, View, requires_grad
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
@@ -98,6 +98,13 @@ class Plans:
         self.by_form.clear()
         self.known.clear()
 
+    def remember(self, function: Any, args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
+        """Let calls of the function that are like this one find their plan at once."""
+        if native is None:
+            remember(self.known, args, kwargs, plan)
+        else:
+            native.remember(function, args, kwargs, plan, in_native)
+
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
         if not {t.backend.level for t in tensors}.difference(_DEVICES, self.levels):  # else it would keep one that ends
@@ -144,10 +151,7 @@ def planned(
                 plan = get(form)
                 if plan:
                     results = plan(state, mode, tensors)
-                    if native is None:
-                        remember(known, args, kwargs, plan)
-                    else:
-                        native.remember(made, args, kwargs, plan, getattr(plan, "native", None))
+                    plans.remember(made, args, kwargs, plan, getattr(plan, "native", None))
                     return results
                 results = general(*args, **kwargs)
                 if plan is False:
@@ -230,9 +234,10 @@ def plan_op(
         if single:
             if outputs.__class__ is not array_class:
                 outputs = asarray(outputs)
-            expected = outputs.dtype is numpy_type and outputs.base is None
-            made = wrap_unmarked if expected else wrap_results
-            results = made(outputs, result_type if expected else out_dtype, backend)
+            if outputs.dtype is numpy_type and outputs.base is None:
+                results: Any = wrap_unmarked(outputs, result_type, backend)
+            else:
+                results = wrap_results(outputs, out_dtype, backend)
         else:
             results = (known and _wrapped(outputs, known, backend)) or wrap_results(outputs, out_dtype, backend)
         if record is not None and mode.grad:
@@ -293,10 +298,12 @@ def _known(results: Sequence[Any]) -> Known:
 
 def _wrapped(arrays: Any, known: list[tuple[dtype, Any]], backend: Backend) -> tuple[Tensor, ...] | None:
     """Several results that are fresh memory of the dtypes expected; None for anything else."""
-    for array, (_, numpy_dtype) in zip(arrays, known):
+    made = []
+    for array, (d, numpy_dtype) in zip(arrays, known):
         if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
             return None
-    return tuple([wrap(array, d, backend) for array, (d, _) in zip(arrays, known)])
+        made.append(wrap_unmarked(array, d, backend))
+    return tuple(made)
 
 
 Places = list[tuple[int, Any]]
@@ -363,17 +370,8 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
         template = tuple([None if at in filled else value for at, value in enumerate(values)])
         done.append((call, template, tuple(found), *which))
 
-    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
-        there: list[Any] = list(tensors)
-        for apply, template, places, *which in done:
-            arguments = list(template)
-            for at, number in places:
-                arguments[at] = tuple([there[n] for n in number]) if number.__class__ is tuple else there[number]
-            made = apply(*arguments)
-            there.append(made[which[0]] if which else made)
-        return there[-1]
-
-    run.native = tuple(done), len(tensors)  # type: ignore[attr-defined]
+    run = in_steps(done, len(tensors))
+    run.native = tuple(done), len(tensors)
     return run
 
 
@@ -427,7 +425,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         if plain:
             result = view_of_plain(source, array, step, mode.grad)
         else:
-            result = wrap(array, dtype, backend)
+            result = wrap_unmarked(array, dtype, backend)
             record(tensors, bound, result)  # type: ignore[misc]
             result.edge = View(source, result.edge, ORDINARY, (step,))
             result.counter = source.counter
@@ -464,12 +462,14 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
 
     def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
         source = tensors[0]
-        if op.check is not None:
+        if checks:
             op.check(source, *tail)
         recorded = mode.grad and source.edge is not None
         if source.edge.__class__ is View or (recorded and record is None):
             return in_general(source)
-        results = tuple([wrap(a, dtype, b) for a, b in zip(kernel(source.array, *tail), shown)])
+        array = source.array
+        made = kernel(array, *tail) if views is None else [array_class(*view[:2], array, *view[2:]) for view in views]
+        results = tuple([wrap_unmarked(a, dtype, b) for a, b in zip(made, shown)])
         if recorded:
             record(tensors, bound, results)  # type: ignore[misc]
         counter = shared_counter(source)
@@ -478,9 +478,13 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
             r.counter = counter
         return results
 
-    if backend.device == CPU and (op.check is None or op.checks_form):
+    checks = op.check is not None and not op.checks_form
+    array_class, numpy_type, views = backend.Array, source.array.dtype, None
+    if backend.device == CPU and not checks:
         place = backend.pointer
         start = place(source.array)
+        if source.array.flags.c_contiguous:
+            views = [(a.shape, numpy_type, place(a) - start, a.strides) for a in arrays]
         pieces = tuple([(a.shape, a.strides, place(a) - start, b) for a, b in zip(arrays, shown)])
         run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
     return run

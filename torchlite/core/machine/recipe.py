@@ -7,10 +7,10 @@ from typing import Any
 
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, differentiable, edge_of
+from .remembered import written
 from .saved import SavedList, SavedNumber, entries_of, keep_output
 from .tensor import Tensor
 
-_new = object.__new__
 _OF_FORM = frozenset(("", "shape", "dtype", "stride", "device", "ndim", "dim", "numel", "size"))
 
 
@@ -47,59 +47,72 @@ def _by_recipe(
     node_class, single = op.node_class_for(values), results.__class__ is not tuple
     listed = (results,) if single else results
     through = differentiable(op, listed)
-    outputs = slice(through[-1] + 1)
     edges_from: list[Any] = [None if k in constant else k for k in _edge_sources(op, values, places)]
     keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
     operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
     reshaped = op.follows_edges and operand_forms is not None
 
-    def record(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
-        edges, live = [], False
-        for k in edges_from:
-            edge = None if k is None else tensors[k].edge
-            if edge is not None:
-                t = tensors[k]
-                if edge.__class__ is not tuple:
-                    edge = t if edge is LEAF else edge_of(t)
-                if edge is NOWHERE or (reshaped and _other_shape(edge, t)):
-                    return general(tensors, bound, results)
-                live = live or edge is not None
-            edges.append(edge)
-        if not live:
-            return None
-        listed = (results,) if single else results
-        backend = listed[0].backend.home
-        node = _new(node_class)
-        node.next_edges = tuple(edges)
-        node.sequence_nr = next(sequence)
-        node.node_hooks = node.node_metadata = None
-        node.operand_forms = operand_forms
-        node.plain_values = notes
-        if single:
-            node.output_forms = ((results.array.shape, results.dtype, backend),)
-        else:
-            node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed[outputs]])
-        for nr in through:
-            listed[nr].edge = (node, nr)
-        saved: list[Any] = []
-        for constant, which, nr, only_for in keeping:
-            if only_for and not [1 for user in only_for if edges[user] is not None]:
-                saved.append(None)
-            elif which is None:
-                saved.append(constant if nr is None else keep_output(listed[nr], nr))
-            elif which.__class__ is int:
-                t = tensors[which]
-                saved.append((t, 0 if t.counter is None else t.counter.n))
-            else:
-                saved.append(SavedList([_pair(tensors[k]) for k in which]))
-        node.saved_entries = entries_of(saved)
-        return None
-
+    constants = {f"kept{i}": kept[0] for i, kept in enumerate(keeping)}
+    record: Any = written(
+        _source(edges_from, keeping, through, reshaped, single),
+        **_NAMES, **constants, general=general, node_class=node_class, operand_forms=operand_forms, notes=notes,
+    )  # fmt: skip
     if through == list(range(len(through))):
-        record.native = (  # type: ignore[attr-defined]
+        record.native = (
             node_class, tuple(edges_from), tuple(keeping), tuple(notes), operand_forms, reshaped, len(through),
         )  # fmt: skip
     return record
+
+
+def _source(edges_from: list[Any], keeping: list[Any], through: list[int], reshaped: bool, single: bool) -> str:
+    """What records calls of one form, without a step for what these do not have."""
+    sources = [k for k in edges_from if k is not None]
+    others = {which for _, which, _, _ in keeping if which.__class__ is int}.difference(sources)
+    edges = [f"edge{k}" for k in sources] or ["None"]
+    results = ["results"] if single else [f"results[{nr}]" for nr in range(through[-1] + 1)]
+    entries = [_entry(i, kept, edges_from, single) for i, kept in enumerate(keeping)]
+    certain = not keeping or any([not kept[3] and kept[:3] != (None, None, None) for kept in keeping])
+    return "\n ".join([
+        "def written(tensors, bound, results):",
+        *[f"t{k} = tensors[{k}]" for k in (*sources, *others)],
+        *[line for k in sources for line in _edge(k, reshaped)],
+        f"if {' is '.join(edges)} is None: return",
+        "node = new(node_class)",
+        f"node.next_edges = ({' '.join(['None,' if k is None else f'edge{k},' for k in edges_from])})",
+        "node.sequence_nr = next(sequence)",
+        "node.node_hooks = node.node_metadata = None",
+        "node.operand_forms = operand_forms",
+        "node.plain_values = notes",
+        f"backend = {results[0]}.backend.home",
+        f"node.output_forms = ({' '.join([f'({r}.array.shape, {r}.dtype, backend),' for r in results])})",
+        *[f"{results[nr]}.edge = node, {nr}" for nr in through],
+        f"node.saved_entries = {'' if certain else 'entries_of'}(({' '.join(entries)}))",
+    ])  # fmt: skip
+
+
+def _edge(k: int, reshaped: bool) -> list[str]:
+    """The lines that look for the edge of a tensor."""
+    lines = [
+        f"edge{k} = t{k}.edge",
+        f"if edge{k}.__class__ is not tuple and edge{k} is not None:",
+        f" edge{k} = t{k} if edge{k} is LEAF else edge_of(t{k})",
+        f" if edge{k} is NOWHERE: return general(tensors, bound, results)",
+    ]
+    return [*lines, f"if other_shape(edge{k}, t{k}): return general(tensors, bound, results)"] if reshaped else lines
+
+
+def _entry(i: int, kept: tuple[Any, Any, Any, Any], edges_from: list[Any], single: bool) -> str:
+    """What is kept under a saved name: a tensor, several, a result or a constant."""
+    _, which, nr, only_for = kept
+    if which.__class__ is int:
+        entry = f"(t{which}, 0 if (counter := t{which}.counter) is None else counter.n)"
+    elif which is not None:
+        entry = f"SavedList([pair(tensors[k]) for k in {which}])"
+    else:
+        result = "results" if single else f"results[{nr}]"
+        entry = f"kept{i}" if nr is None else f"keep_output({result}, {nr})"
+    users = [f"edge{edges_from[user]} is not None" for user in only_for if edges_from[user] is not None]
+    return f"{entry} if {' or '.join(users) or None} else None," if only_for else f"{entry},"
 
 
 def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -124,6 +137,12 @@ def _pair(t: Tensor) -> tuple[Tensor, int]:
 def _other_shape(edge: Any, t: Tensor) -> bool:
     """Whether an edge leads to what has another shape, as for a view that was reshaped in place."""
     return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t.array.shape
+
+
+_NAMES = {
+    "LEAF": LEAF, "NOWHERE": NOWHERE, "SavedList": SavedList, "edge_of": edge_of, "entries_of": entries_of,
+    "keep_output": keep_output, "new": object.__new__, "other_shape": _other_shape, "pair": _pair, "sequence": sequence,
+}  # fmt: skip
 
 
 def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> list[Any]:

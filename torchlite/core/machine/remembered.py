@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .node import UNVERSIONED
 from .overrides import PLAIN
@@ -45,38 +45,48 @@ def remember(known: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], pl
 
 def _function(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The function for calls of this structure, with the dictionary of its plans; None where it would be a long one."""
-    lines: list[str] = []
-    form: list[str] = []
-    tensors: list[str] = []
-    kinds: list[Any] = []
-    values = (*args, *kwargs.values())
-    sequences: list[tuple[str, Sequence[Any], str]] = [("x", values, "[*args, *kwargs.values()]" if kwargs else "args")]
-    for prefix, values, source in sequences:  # those inside are appended
-        names = [f"{prefix}{i}" for i in range(len(values))]
-        lines.append(f"[{', '.join(names)}] = {source}")
-        for name, value in zip(names, values):
-            kind = value.__class__
-            unlike = f"{name}.__class__ is not kind{len(kinds)}"
-            kinds.append(kind)
-            if kind in PLAIN:
-                unlike += f" or {name}.counter is UNVERSIONED"
-                tensors.append(f"{name},")
-                form.append(f"{name}.backend, {name}.dtype, (array := {name}.array).shape, array.strides,")
-            elif isinstance(value, (tuple, list)):
-                unlike += f" or len({name}) != {len(value)}"
-                sequences.append((f"{name}_", value, name))
-            elif value is not None:
-                form.append(f"{name} or str({name})," if kind is float or kind is complex else f"{name},")
-            lines.append(f"if {unlike}: return MISSED")
-    if len(lines) > _LONGEST:
+    structure = _Structure([], [], [], {})
+    structure.add("x", (*args, *kwargs.values()), "[*args, *kwargs.values()]" if kwargs else "args")
+    if len(structure.lines) > _LONGEST:
         return None
-    unlike = f"len(args) != {len(args)} or " + (f"[*kwargs] != {[*kwargs]}" if kwargs else "kwargs")
-    source = _FUNCTION.format(unlike=unlike, lines="\n ".join(lines), form=" ".join(form), tensors=" ".join(tensors))
+    source = _FUNCTION.format(
+        unlike=f"len(args) != {len(args)} or " + (f"[*kwargs] != {[*kwargs]}" if kwargs else "kwargs"),
+        lines="\n ".join(structure.lines),
+        form=" ".join(structure.form),
+        tensors=" ".join(structure.tensors),
+    )
     plans: dict[Any, Any] = {}
-    kinds_by_name = {f"kind{i}": kind for i, kind in enumerate(kinds)}
-    function = written(source, MISSED=MISSED, UNVERSIONED=UNVERSIONED, get=plans.get, **kinds_by_name)
+    function = written(source, MISSED=MISSED, UNVERSIONED=UNVERSIONED, get=plans.get, **structure.kinds)
     function.plans = plans
     return function
+
+
+class _Structure(NamedTuple):
+    """The parts of a function for calls of one structure."""
+
+    lines: list[str]
+    form: list[str]
+    tensors: list[str]
+    kinds: dict[str, type]
+
+    def add(self, prefix: str, values: Sequence[Any], source: str) -> None:
+        """What is to be done with values that `source` gives, in the order in which plans have their tensors."""
+        names = [f"{prefix}{i}" for i in range(len(values))]
+        self.lines.append(f"[{', '.join(names)}] = {source}")
+        for name, value in zip(names, values):
+            kind = self.kinds[f"kind_of_{name}"] = value.__class__
+            unlike = f"{name}.__class__ is not kind_of_{name}"
+            if kind in PLAIN:
+                self.lines.append(f"if {unlike} or {name}.counter is UNVERSIONED: return MISSED")
+                self.form.append(f"{name}.backend, {name}.dtype, (array := {name}.array).shape, array.strides,")
+                self.tensors.append(f"{name},")
+            elif isinstance(value, (tuple, list)):
+                self.lines.append(f"if {unlike} or len({name}) != {len(value)}: return MISSED")
+                self.add(f"{name}_", value, name)
+            else:
+                self.lines.append(f"if {unlike}: return MISSED")
+                if value is not None:
+                    self.form.append(f"{name} or str({name})," if kind is float or kind is complex else f"{name},")
 
 
 def caller(kernel: Any, arguments: Sequence[Any], sources: Sequence[tuple[int, Any]]) -> Any:
@@ -87,6 +97,25 @@ def caller(kernel: Any, arguments: Sequence[Any], sources: Sequence[tuple[int, A
         items[at] = f"tensors[{which}].array" if single else f"[{', '.join([f'tensors[{k}].array' for k in which])}]"
     values = {f"value{i}": value for i, value in enumerate(arguments)}
     return written(f"written = lambda quiet, tensors: quiet(kernel, {', '.join(items)})", kernel=kernel, **values)
+
+
+def in_steps(steps: Sequence[Any], count: int) -> Any:
+    """The plan that makes calls one after the other, each with its arguments, of which some are tensors.
+
+    These are numbered: `count` that the plan is given, then what was made of them; places say where which stand.
+    """
+    there = [f"tensors[{n}]" for n in range(count)]
+    lines = ["def written(state, mode, tensors):"]
+    names: dict[str, Any] = {}
+    for step, (call, arguments, places, *which) in enumerate(steps):
+        items = [f"value{step}_{at}" for at in range(len(arguments))]
+        names |= {f"call{step}": call, **dict(zip(items, arguments))}
+        for at, number in places:
+            several = number.__class__ is tuple
+            items[at] = f"({''.join([f'{there[n]}, ' for n in number])})" if several else there[number]
+        there.append(f"made{step}")
+        lines.append(f"made{step} = call{step}({', '.join(items)}){which or ''}")
+    return written("\n ".join([*lines, f"return {there[-1]}"]), **names)
 
 
 def written(source: str, **names: Any) -> Any:

@@ -24,7 +24,7 @@ from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import dispatch, needs_dispatch, overrides
 from .subclasses import UNCONVERTED, adapt, converted
-from .tensor_base import Extra, TensorBase, check_grad
+from .tensor_base import Extra, TensorBase, check_data, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
 
 if TYPE_CHECKING:
@@ -42,19 +42,13 @@ def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
     return numbers[wrap_dim(dim.__index__(), len(numbers))]
 
 
-def wrap_unmarked(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
-    """A plain tensor over an array, in a mode that is plain."""
+def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
+    """A plain tensor over an array."""
     t = _new(Tensor)
     t.array = array
     t.dtype = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
-    return t
-
-
-def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
-    """A plain tensor over an array."""
-    t = wrap_unmarked(array, dtype_, backend)
     state = _mode.local.state
     if state.mode.marks:
         if state.mode.inference:
@@ -390,13 +384,7 @@ class Tensor(TensorBase):
         refuse_batch((self,), "mutating directly with `.data` under vmap transform is not allowed.")
         if self.backend.home.level:
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
-        if value.is_meta is not self.is_meta:
-            raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
-                "type."
-            )
-        if value.dtype.category < FLOAT and self.requires_grad:
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        check_data(self, value)
         self.array, self.dtype = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..structs import TensorParts
+from ..values import FLOAT
 from .hooks import Hooks
 
 if TYPE_CHECKING:
@@ -83,3 +84,13 @@ def check_grad(t: Tensor, grad: Any) -> None:
             "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems "
             "that assume they match."
         )
+
+
+def check_data(t: Tensor, data: Tensor) -> None:
+    """Refuse what is to be a tensor's `.data` and does not fit."""
+    if data.is_meta is not t.is_meta:
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+        )
+    if data.dtype.category < FLOAT and t.requires_grad:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")

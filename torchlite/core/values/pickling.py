@@ -69,8 +69,12 @@ class Shown:
 
 def _elsewhere(cls: type) -> bool:
     """Whether a class bears a name under which it would not be found."""
-    torchs = cls.__module__ == "torch" or cls.__module__.startswith("torch.")
-    return torchs and getattr(sys.modules.get("torch"), "__name__", "") != "torchlite"
+    if cls.__module__ != "torch" and not cls.__module__.startswith("torch."):
+        return False
+    found = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is not cls
 
 
 def _same(cls: type) -> type:

@@ -64,7 +64,8 @@ class MessagePassing(Engine):
                 self._watch.check(self.ranks, name)
             if slept and time.monotonic() > deadline:
                 raise DistBackendError(
-                    f"Timed out waiting {self.timeout * 1000:.0f}ms for the other ranks to take part in {name}"
+                    f"[Rank {self.ranks[self.rank]}] Timed out waiting {self.timeout * 1000:.0f}ms for the other ranks "
+                    f"to take part in {name}"
                 )
         with self._watch.within(name, self.ranks):
             yield self._comm

@@ -125,7 +125,8 @@ class SharedMemory(Engine):
             if left <= 0 or not self._poll.poll(left * 1000):
                 late = ", ".join(str(self._mesh.peers[other]) for other in sorted(missing))
                 raise DistBackendError(
-                    f"Timed out waiting {self.timeout * 1000:.0f}ms for {late} to take part in {name}"
+                    f"[Rank {self.ranks[self.rank]}] Timed out waiting {self.timeout * 1000:.0f}ms for {late} to take "
+                    f"part in {name}"
                 )
         finally:
             for other in missing:

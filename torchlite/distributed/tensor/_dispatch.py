@@ -11,7 +11,7 @@ from ...core.state import local as thread
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ._dtensor_spec import DTensorSpec, TensorMeta, compute_local_shape_and_global_offset
 from ._redistribute import redistributed
-from ._sharding import Call, Strategy, strategies, whole_size
+from ._sharding import MEAN, SUM, Call, Strategy, is_loss, strategies, whole_size
 from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["contiguous_meta", "dispatched", "instead"]
@@ -27,7 +27,7 @@ def dispatched(cls: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return instead[func.overloadpacket.__name__](cls, *args, **kwargs)
     if func.overloadpacket.__name__ == "_local_scalar_dense":
         return func(args[0]._local_tensor)  # of a sum's part too: no other process is asked
-    leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
+    leaves, tree = tree_flatten(_of_all(func, args, kwargs))
     places = [at for at, leaf in enumerate(leaves) if isinstance(leaf, cls)]
     spec = leaves[places[0]]._spec
     for at, leaf in enumerate(leaves):
@@ -54,6 +54,19 @@ def dispatched(cls: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return args[0]
     shapes = _whole_forms(call, func, leaves, tree, places, outputs)
     return _wrapped(cls, result, shapes, spec.mesh, outputs)
+
+
+def _of_all(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What an operation is given; the gradient of a loss's mean, which asks how many elements there are, is a sum's."""
+    op: Any = getattr(func, "op", None)
+    if not is_loss(op) or op.signature.params[0].name != "grad_output":
+        return args, kwargs
+    params = op.signature.params
+    values = {param.name: kwargs.get(param.name, param.default) for param in params}
+    values |= {param.name: value for param, value in zip(params, args)}
+    if values["reduction"] == MEAN:
+        values |= {"grad_output": values["grad_output"] / values["self"].numel(), "reduction": SUM}
+    return tuple(values.values()), {}
 
 
 def _call(func: Any, leaves: list[Any], tree: Any, places: Sequence[int], operands: list[DTensorSpec]) -> Call:
@@ -107,7 +120,7 @@ def _chosen(call: Call, in_place: bool) -> tuple[tuple[Placement, ...], list[tup
 
 
 def _cost(operands: Sequence[DTensorSpec], now: Sequence[Placement], strategy: Strategy) -> float:
-    """About how many numbers travel."""
+    """About how many numbers travel; whole rather than in other pieces, where that is no more."""
     cost = 0.0
     for spec, have, want in zip(operands, now, strategy.inputs):
         numel = spec.tensor_meta.shape.numel()
@@ -118,7 +131,7 @@ def _cost(operands: Sequence[DTensorSpec], now: Sequence[Placement], strategy: S
         elif isinstance(have, Replicate):
             cost += 1e-3
         else:
-            cost += numel * (2 if isinstance(have, Partial) and isinstance(want, Replicate) else 1) + 1
+            cost += numel * (2 if isinstance(have, Partial) else 1) + (2 if isinstance(want, Shard) else 1)
     return cost
 
 

@@ -14,9 +14,10 @@ from ...core.machine.registry import registry
 from ._dtensor_spec import DTensorSpec
 from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial
 
-__all__ = ["Call", "Strategy", "strategies"]
+__all__ = ["MEAN", "SUM", "Call", "Strategy", "is_loss", "strategies"]
 
 R = Replicate()
+MEAN, SUM = 1, 2  # how operations are told of the reduction of a loss
 
 
 class Strategy(NamedTuple):
@@ -54,7 +55,7 @@ def strategies(call: Call) -> list[Strategy]:
     rule = _RULES.get(call.name) or _RULES.get(bare)
     if rule is None:
         op = call.op or registry.get(bare)
-        kinds = ((Elementwise, _pointwise), (Reduction, _reduced), (Along, _along))
+        kinds = ((Elementwise, _loss if is_loss(op) else _pointwise), (Reduction, _reduced), (Along, _along))
         rule = next((found for kind, found in kinds if isinstance(op, kind)), None)
     found = [] if rule is None else list(rule(call))
     return [*found, Strategy(R, (R,) * len(call.operands))]
@@ -69,7 +70,7 @@ def _dims(dim: Any, ndim: int) -> list[int]:
 
 # ---- element by element
 
-_LINEAR = ("neg", "add", "sub", "clone", "_to_copy", "detach", "alias", "zeros_like", "copy")
+_LINEAR = ("neg", "add", "sub", "_to_copy", "detach", "alias", "zeros_like", "copy")
 _SCALED = ("mul", "div")
 
 
@@ -89,14 +90,33 @@ def _pointwise(call: Call) -> Iterator[Strategy]:
         )
     name = call.name.removesuffix("_")
     numbers = any(isinstance(each, (int, float, complex)) for each in call.args)
+    made = call.kwargs.get("dtype")
+    rounded = made is not None and not (made.is_floating_point or made.is_complex)
     for op in ("sum", "avg"):
         partial = Partial(op)
-        if name in _LINEAR and not numbers:
+        if name in _LINEAR and not numbers and not rounded:
             yield Strategy(partial, (partial,) * len(shapes))
         if name in _SCALED and isinstance(call.args[0], DTensorSpec):
             yield Strategy(partial, (partial, *(R,) * (len(shapes) - 1)))
         if name == "mul" and len(shapes) == 2:
             yield Strategy(partial, (R, partial))
+
+
+def is_loss(op: Any) -> bool:
+    """Whether an operation makes one number of many that it computes element by element, if it is told to."""
+    return isinstance(op, Elementwise) and "reduction" in op.signature.by_name
+
+
+def _loss(call: Call) -> Iterator[Strategy]:
+    apart = call.value("reduction") == 0 or call.name.endswith("_backward")
+    whole = broadcast([spec.shape for spec in call.operands])
+    for strategy in _pointwise(call):
+        if apart:
+            yield strategy
+        elif call.value("reduction") == SUM:
+            yield strategy._replace(output=Partial())
+        elif whole[strategy.output.dim] % call.processes == 0:  # type: ignore[attr-defined]
+            yield strategy._replace(output=Partial("avg"))
 
 
 def broadcast(shapes: Sequence[Any]) -> tuple[int, ...]:
@@ -108,7 +128,11 @@ def broadcast(shapes: Sequence[Any]) -> tuple[int, ...]:
 
 # ---- along dimensions
 
-_REDUCED_BY = {"sum": "sum", "amax": "max", "max": "max", "amin": "min", "min": "min", "prod": "product"}
+_REDUCED_BY = {
+    "sum": "sum", "amax": "max", "max": "max", "amin": "min", "min": "min", "prod": "product", "any": "sum",
+    "all": "product",
+}  # fmt: skip
+_OF_NOTHING = ("sum", "prod", "any", "all")  # which have a value where there are no elements
 
 
 def _reduced(call: Call) -> Iterator[Strategy]:
@@ -123,7 +147,7 @@ def _reduced(call: Call) -> Iterator[Strategy]:
         partial = _partial(call, spec.shape[dim])
         if partial is not None:
             yield Strategy(partial, (Shard(dim),))
-    if call.name in ("sum", "mean"):
+    if call.name == "sum":
         yield Strategy(Partial(), (Partial(),))
         yield Strategy(Partial("avg"), (Partial("avg"),))
 
@@ -132,13 +156,15 @@ def _partial(call: Call, size: int) -> Partial | None:
     """What a reduction along pieces is a part of."""
     if call.name == "mean" and size % call.processes == 0:
         return Partial("avg")
+    empty = (call.processes - 1) * -(-size // call.processes) >= size  # somebody has nothing that could be the largest
     if call.name == "linalg_vector_norm":
         order = float(call.value("ord"))
-        return _NormPartial(norm_type=order) if order not in (0.0, math.inf, -math.inf) else None
+        if math.isinf(order):
+            return None if empty else Partial("max" if order > 0 else "min")
+        return _NormPartial(norm_type=order) if order else None
     if call.name not in _REDUCED_BY or (call.name in ("max", "min") and len(call.args) > 1):  # with their places
         return None
-    empty = (call.processes - 1) * -(-size // call.processes) >= size  # somebody has nothing that could be the largest
-    return None if empty and call.name != "sum" else Partial(_REDUCED_BY[call.name])
+    return None if empty and call.name not in _OF_NOTHING else Partial(_REDUCED_BY[call.name])
 
 
 def _along(call: Call) -> Iterator[Strategy]:
@@ -180,6 +206,21 @@ def _product(call: Call) -> Iterator[Strategy]:
     yield Strategy(Shard(rows), (Shard(rows), R))
     yield Strategy(Shard(rows + 1), (R, Shard(rows + 1)))
     yield Strategy(Partial(), (Shard(rows + 1), Shard(rows)))
+    yield Strategy(Partial(), (Partial(), R))
+    yield Strategy(Partial(), (R, Partial()))
+
+
+@_rule("mv")
+def _product_with_a_vector(call: Call) -> Iterator[Strategy]:
+    yield Strategy(Shard(0), (Shard(0), R))
+    yield Strategy(Partial(), (Shard(1), Shard(0)))
+    yield Strategy(Partial(), (Partial(), R))
+    yield Strategy(Partial(), (R, Partial()))
+
+
+@_rule("dot")
+def _product_of_vectors(call: Call) -> Iterator[Strategy]:
+    yield Strategy(Partial(), (Shard(0), Shard(0)))
     yield Strategy(Partial(), (Partial(), R))
     yield Strategy(Partial(), (R, Partial()))
 
@@ -253,6 +294,44 @@ def _apart_from_a_dimension(call: Call) -> Iterator[Strategy]:
         elif dim not in apart:
             to = dim - sum(each < dim for each in apart) if gone else dim
             yield Strategy(Shard(to), (Shard(dim),) * len(call.operands))
+    yield from _partials(call)
+
+
+@_rule("flip roll")
+def _turned(call: Call) -> Iterator[Strategy]:
+    """Elements change their places along some dimensions."""
+    yield from _beside(call, _dims(call.value("dims"), call.operands[0].ndim))
+    yield from _partials(call)
+
+
+@_rule("index_select gather")
+def _picked(call: Call) -> Iterator[Strategy]:
+    """Elements along one dimension, by their places: the same for all others, or for each its own."""
+    shape, index = (spec.shape for spec in call.operands)
+    dim = call.args[1] % max(len(shape), 1)
+    for each in range(len(shape)):
+        if each != dim and call.name == "index_select":
+            yield Strategy(Shard(each), (Shard(each), R))
+        elif each != dim and shape[each] == index[each]:
+            yield Strategy(Shard(each), (Shard(each), Shard(each)))
+    yield Strategy(Partial(), (Partial(), R))
+
+
+@_rule("constant_pad_nd")
+def _padded(call: Call) -> Iterator[Strategy]:
+    ndim = call.operands[0].ndim
+    yield from _beside(call, range(ndim - len(call.args[1]) // 2, ndim))
+    if not call.value("value"):
+        yield from _partials(call)
+
+
+@_rule("repeat")
+def _repeated(call: Call) -> Iterator[Strategy]:
+    counts = call.args[1]
+    more = len(counts) - call.operands[0].ndim
+    for dim, count in enumerate(counts[more:]):
+        if count == 1:
+            yield Strategy(Shard(dim + more), (Shard(dim),))
     yield from _partials(call)
 
 

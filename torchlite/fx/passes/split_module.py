@@ -49,7 +49,7 @@ def split_module(
                 parts[home[node]].inputs[used.name] = used
     for part in parts.values():
         _fill(m, part, qualname_map)
-    return _together(m, root_m, parts, home)
+    return _together(m, parts, home)
 
 
 def _fill(m: GraphModule, part: Partition, names: dict[str, str] | None) -> None:
@@ -87,7 +87,7 @@ def _kept(m: GraphModule, part: Partition, target: str, names: dict[str, str] | 
     return flat
 
 
-def _together(m: GraphModule, root_m: Any, parts: dict[str, Partition], home: dict[Node, str]) -> GraphModule:
+def _together(m: GraphModule, parts: dict[str, Partition], home: dict[Node, str]) -> GraphModule:
     """The module that calls the parts."""
     base, attributes = Graph(), {}
     known: dict[Node, Node] = {}

@@ -15,7 +15,7 @@ from ...core.machine import Tensor
 from ...core.state import local
 from ...core.values import Size, contiguous_strides, jagged
 from ...operations.formulas import tensors
-from .by_name import RULES, call_by_rule, rule_of, without_elements
+from .by_name import RULES, call_by_rule, without_elements
 from .nested_int import NestedInt, size_of
 
 
@@ -110,7 +110,7 @@ class NestedTensor(Tensor):
 
     def to_padded_tensor(self, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
         """The components one beneath the other in a dense tensor, with `padding` where they have nothing."""
-        made: Tensor = rule_of("to_padded_tensor")(None, self, padding, output_size)  # type: ignore[misc]
+        made: Tensor = RULES["to_padded_tensor"](None, self, padding, output_size)
         return made
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -142,7 +142,7 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        rule = rule_of(func.overloadpacket.__name__)
+        rule = RULES.get(func.overloadpacket.__name__)
         if rule is None:
             raise NotImplementedError(str(func).removeprefix("torch.ops.").removeprefix("torch._ops."))
         return rule(func, *args, **(kwargs or {}))
@@ -199,7 +199,7 @@ def nested(values: Tensor, ragged: Ragged) -> NestedTensor:
     return made
 
 
-def from_list(components: Any, lengths: Tensor | None = None) -> NestedTensor:
+def from_list(components: Any) -> NestedTensor:
     """A nested tensor of tensors that differ in one dimension at most."""
     first = components[0]
     odd = [d for d in range(first.dim()) if any(t.shape[d] != first.shape[d] for t in components)]

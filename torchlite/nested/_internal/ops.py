@@ -48,12 +48,12 @@ def padded(t: NestedTensor, padding: Any, longest: int | None = None) -> Tensor:
     return made.movedim(1, at)
 
 
-def from_padded(dense: Tensor, like: NestedTensor, dim: int | None = None) -> NestedTensor:
+def from_padded(dense: Tensor, like: NestedTensor) -> NestedTensor:
     """What there is of a padded tensor, divided as `like` is."""
-    at = like._ragged.dim if dim is None else dim
+    at = like._ragged.dim
     which, place, _ = _places(like, 0)
     values = dense.movedim(at, 1)[which, place].movedim(0, at - 1)
-    return nested(values, like._ragged._replace(dim=at))
+    return nested(values, like._ragged)
 
 
 def spread(t: Tensor, like: NestedTensor, name: str) -> Tensor:

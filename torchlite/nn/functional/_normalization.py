@@ -94,10 +94,10 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         )
     if not input.numel():
         return input
-    squares, around = (input * input).unsqueeze(1), (size // 2, (size - 1) // 2)
+    squares, around = input * input, (size // 2, (size - 1) // 2)
     if input.dim() == 3:
-        means = avg_pool2d(pad(squares, (0, 0, *around)), (size, 1), 1).squeeze(1)
+        means = avg_pool2d(pad(squares.unsqueeze(1), (0, 0, *around), 0.0), (size, 1), 1).squeeze(1)
     else:
         images = squares.view((len(input), 1, *input.shape[1:3], -1))
-        means = avg_pool3d(pad(images, (0, 0, 0, 0, *around)), (size, 1, 1), 1).view(input.shape)
+        means = avg_pool3d(pad(images, (0, 0, 0, 0, *around), 0.0), (size, 1, 1), 1).squeeze(1).view(input.shape)
     return input / (means * alpha + k) ** beta

@@ -4,6 +4,7 @@
 from torchlite.nn.parallel.data_parallel import DataParallel as DataParallel
 from torchlite.nn.parallel.distributed import DistributedDataParallel as DistributedDataParallel
 from torchlite.nn.parallel.data_parallel import data_parallel as data_parallel
+from torchlite.nn.parallel import ddp_buckets as ddp_buckets
 from torchlite.nn.parallel import ddp_checks as ddp_checks
 from torchlite.nn.parallel import ddp_delayed as ddp_delayed
 from torchlite.nn.parallel import ddp_logging as ddp_logging

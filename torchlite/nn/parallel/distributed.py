@@ -10,9 +10,10 @@ from typing import Any
 from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name
+from ...core.values import bear_name, warn
+from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
-from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket
+from ...distributed.buckets import BuiltinCommHookType, GradBucket
 from ...distributed.collectives import all_reduce
 from ...distributed.process_group import Group
 from ...distributed.reducer import Reducer
@@ -23,13 +24,17 @@ from ...futures import Future
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ..modules.module import Module
 from ..modules.sparse import Embedding, EmbeddingBag
+from .ddp_buckets import _DEFAULT_BUCKET_CAP_MB, _MB_TO_BYTES, _BucketCapacityConfig
 from .ddp_checks import check_devices, check_group, check_hook, group_of, warn_of_buffers
 from .ddp_delayed import delayed
-from .ddp_logging import logging_data
+from .ddp_logging import Log, _dump_DDP_relevant_env_vars
 from .ddp_precision import _MixedPrecision, cast_buffers, cast_inputs, low_precision, reducing_in
 from .scatter_gather import gather, scatter_kwargs
 
-__all__ = ["DistributedDataParallel", "_MixedPrecision"]
+__all__ = [
+    "_DEFAULT_BUCKET_CAP_MB", "_MB_TO_BYTES", "DistributedDataParallel", "_BucketCapacityConfig", "_MixedPrecision",
+    "_dump_DDP_relevant_env_vars",
+]  # fmt: skip
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -72,10 +77,9 @@ class DistributedDataParallel(Module, Joinable):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.broadcast_bucket_size = _AT_ONCE
-        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
-        first = _DEFAULT_FIRST_BUCKET_BYTES if bucket_cap_mb is None else self.bucket_bytes_cap
+        self._bucket_config = _BucketCapacityConfig.create(bucket_cap_mb, bucket_cap_mb_list, False)
+        self.bucket_bytes_cap = self._bucket_config.bucket_bytes_cap
         self.skip_all_reduce_unused_params, self.batched_grad_copy = skip_all_reduce_unused_params, batched_grad_copy
-        self._limits = [int(cap * 1024 * 1024) for cap in bucket_cap_mb_list or ()] or [first, self.bucket_bytes_cap]
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
         self._divides_by_all = True
         if init_sync:
@@ -100,18 +104,21 @@ class DistributedDataParallel(Module, Joinable):
         self.modules_buffers = [
             buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore
         ]
+        config = self._bucket_config
+        first, later = config.compute_bucket_size_limits(self.static_graph, self.find_unused_parameters)
         self.reducer = Reducer(
             params, [name for name, _ in self._named], self.process_group, [id(p) in sparse_ones for p in params],
-            self._limits, self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph,
-            self.skip_all_reduce_unused_params, self.batched_grad_copy,
+            first, later or [config.first_bucket_bytes_cap, config.bucket_bytes_cap], self.find_unused_parameters,
+            self.gradient_as_bucket_view, self.static_graph, self.skip_all_reduce_unused_params, self.batched_grad_copy,
         )  # fmt: skip
+        self.logger = Log(self, get_backend(self.process_group))
         if self.mixed_precision is not None:
             self.reducer.hook = reducing_in(self.mixed_precision, self.process_group)
 
     def __getstate__(self) -> dict[str, Any]:
         check_group(self.process_group)
         state = copy.copy(self.__dict__)
-        for name in ("process_group", "reducer", "_named", "modules_buffers", "_delayed"):
+        for name in ("process_group", "reducer", "logger", "_named", "modules_buffers", "_delayed"):
             del state[name]
         return state
 
@@ -159,7 +166,11 @@ class DistributedDataParallel(Module, Joinable):
     def _before(self, syncs: bool) -> None:
         """The collectives that precede the forward pass."""
         if syncs:
-            self.reducer.check_finished()
+            with self._told():
+                self.reducer.check_finished()
+            self.logger.note(self.reducer)
+            self.reducer.moments = {}
+            self.reducer.at("forward_compute_time_start")
         work = Join.notify_join_context(self)
         self.reducer.divide_by(None if work is None or self._divides_by_all else lambda: int(work.result()[0].item()))
         if is_grad_enabled():
@@ -237,10 +248,21 @@ class DistributedDataParallel(Module, Joinable):
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future]) -> None:
         """Let `hook(state, bucket)` reduce each bucket; it returns a future of the reduced flat tensor."""
         check_hook(hook)
+        self._register(state, hook, hook.__qualname__, "register_comm_hook or register_builtin_comm_hook")
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        hook = {
+            BuiltinCommHookType.ALLREDUCE: allreduce_hook, BuiltinCommHookType.FP16_COMPRESS: fp16_compress_hook,
+        }[comm_hook_type]  # fmt: skip
+        ways = "register_builtin_comm_hook or register_comm_hook"
+        self._register(self.process_group, hook, str(comm_hook_type), ways)
+
+    def _register(self, state: Any, hook: Callable[[Any, GradBucket], Future], name: str, ways: str) -> None:
         if self._comm_hooks:
-            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+            raise RuntimeError(f"{ways} can only be called once.")
         self._comm_hooks.append((hook, state))
         self.reducer.hook = lambda bucket: hook(state, bucket)
+        self.logger.told["comm_hook"] = name
 
     # ---- the rest
 
@@ -260,16 +282,36 @@ class DistributedDataParallel(Module, Joinable):
 
     def _set_static_graph(self) -> None:
         """Rely on the graph's being the same in every iteration."""
-        if not self.static_graph:
-            self.static_graph = True
-            self.reducer.static = True
+        if self.static_graph:
+            warn("You've set static_graph to be True, no need to set it again.")
+            return
+        with self._told():
+            self.reducer.rely_on_graph()
+        self.static_graph, self.logger.told["static_graph"] = True, 1
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
+    # ---- what is told of it
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors that are raised in here are told of with the logging data."""
+        try:
+            yield
+        except Exception as error:
+            self.logger.fail(error, self.reducer.iteration)
+            raise
+
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        return logging_data(self, get_backend(self.process_group))
+        return dict(self.logger.told)
+
+    def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
+        with self._told():
+            if sample_rate < 1:
+                raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
+        self.logger.rate = sample_rate
 
 
 bear_name(DistributedDataParallel, "torch.nn.parallel.distributed")

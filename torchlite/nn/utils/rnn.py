@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from ...core.machine import Tensor, functions
@@ -22,6 +22,23 @@ class PackedSequence_(NamedTuple):
     batch_sizes: Tensor
     sorted_indices: Tensor | None
     unsorted_indices: Tensor | None
+
+
+_DTYPES = {
+    "double": dt.float64, "float": dt.float32, "half": dt.float16, "long": dt.int64, "int": dt.int32,
+    "short": dt.int16, "char": dt.int8, "byte": dt.uint8,
+}  # fmt: skip
+
+
+def _converter(name: str) -> Callable[[PackedSequence], PackedSequence]:
+    d = _DTYPES[name]
+
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self.to(dtype=d)
+
+    convert.__name__, convert.__qualname__ = name, f"PackedSequence.{name}"
+    convert.__doc__ = f"The sequences in {d.name}."
+    return convert
 
 
 class PackedSequence(PackedSequence_):
@@ -80,37 +97,7 @@ class PackedSequence(PackedSequence_):
         """The data on the host."""
         return self._on("cpu", *args, **kwargs)
 
-    def double(self) -> Self:
-        """The sequences in float64."""
-        return self.to(dtype=dt.float64)
-
-    def float(self) -> Self:
-        """The sequences in float32."""
-        return self.to(dtype=dt.float32)
-
-    def half(self) -> Self:
-        """The sequences in float16."""
-        return self.to(dtype=dt.float16)
-
-    def long(self) -> Self:
-        """The sequences in int64."""
-        return self.to(dtype=dt.int64)
-
-    def int(self) -> Self:
-        """The sequences in int32."""
-        return self.to(dtype=dt.int32)
-
-    def short(self) -> Self:
-        """The sequences in int16."""
-        return self.to(dtype=dt.int16)
-
-    def char(self) -> Self:
-        """The sequences in int8."""
-        return self.to(dtype=dt.int8)
-
-    def byte(self) -> Self:
-        """The sequences in uint8."""
-        return self.to(dtype=dt.uint8)
+    double, float, half, long, int, short, char, byte = map(_converter, _DTYPES)
 
     @property
     def is_cuda(self) -> bool:

@@ -11,7 +11,7 @@ from ...core.declare import By, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt
 from ..making.windows import Ints, like, spread
-from .average_pool import check_one, check_output_size, check_row
+from .average_pool import check_one, check_row, check_sized
 from .max_pool import check_dtype, places_ops
 from .pool_kernels import best_of, maxima_and_places
 from .resample import uneven_windows
@@ -64,7 +64,7 @@ def _declare_adaptive(dims: int) -> Any:
         """The largest values of `output_size` windows, as even as can be, and where they lie."""
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(self.shape)}")
-        check_output_size(name, self, output_size, self.dim() - 1)
+        check_sized(name, self, self.dim() - 1)
         if len(output_size) != dims:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
         if min(output_size) < 0:
@@ -83,7 +83,7 @@ def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
     """The largest values of `output_size` windows, as even as can be, and where they lie."""
     check_row("adaptive_max_pool1d", self)
     check_one("adaptive_max_pool1d", output_size=output_size)
-    check_output_size("adaptive_max_pool1d", self, output_size, self.dim() - 1)
+    check_sized("adaptive_max_pool1d", self, self.dim() - 1)
     best, at = adaptive_max_pool2d(self.unsqueeze(-2), (1, *output_size))
     return best.squeeze(-2), at.squeeze(-2)
 

@@ -92,7 +92,7 @@ def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
     if len(shape) not in (dims + 1, dims + 2):
         raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
     if dims == 2:
-        check_not_empty(shape, 3)
+        check_not_empty(shape)
     elif min(count) < 1:
         image, kernel = [" ".join(f"{p}{a}: {n}" for a, n in zip("THW", numbers)) for p, numbers in
                          (("", shape[-3:]), ("k", window))]  # fmt: skip
@@ -192,7 +192,7 @@ def _adaptive(backend: Backend, self: Array, output_size: Ints) -> Any:
     return _laid(backend, mapped(backend, self, list(map(uneven_means, size, output_size))), self)
 
 
-def check_output_size(name: str, self: Tensor, output_size: Ints, dims: int) -> None:
+def check_sized(name: str, self: Tensor, dims: int) -> None:
     """The checks of the input that adaptive pools share."""
     shape = self.array.shape
     for d in range(len(shape) - dims, len(shape)):
@@ -237,7 +237,7 @@ def _declare_adaptive(dims: int) -> Any:
             return _mean(self, dims)
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
-        check_output_size(name, self, output_size, dims)
+        check_sized(name, self, dims)
         if self.array.size or dims == 3:
             check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)

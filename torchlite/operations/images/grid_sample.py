@@ -242,7 +242,7 @@ def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any
 # ---- the ops
 
 
-def _check(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> None:
+def _check(input: Tensor, grid: Tensor) -> None:
     image, points = input.array.shape, grid.array.shape
     given = f"but got input with sizes {list(image)} and grid with sizes {list(points)}"
     if not image or not points or image[0] != points[0]:
@@ -314,7 +314,7 @@ def _declare(dims: int) -> LaidOp:
         f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {_OPTIONS}, bool[] output_mask) "
         "-> (Tensor result0, Tensor result1)",
         sample_backward,
-        check=lambda grad_output, input, grid, *options: _check(input, grid, *options[:3]),
+        check=lambda grad_output, input, grid, *_: _check(input, grid),
         batch=Leading(call=backward_of_batch),
     )
     return op
@@ -328,7 +328,7 @@ def _grid_sampler(
 ) -> Tensor:
     """Images sampled at given points."""
     if not input.dim() or not grid.dim() or input.dim() == grid.dim() or input.shape[0] != grid.shape[0]:
-        _check(input, grid, interpolation_mode, padding_mode, align_corners)
+        _check(input, grid)
     _check_ranks(input, grid, interpolation_mode)
     return _OPS[input.dim()].apply(input, grid, interpolation_mode, padding_mode, align_corners)
 

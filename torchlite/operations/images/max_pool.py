@@ -120,16 +120,11 @@ def check_dtype(name: str, self: Tensor, dtypes: Any = REAL) -> None:
         raise errors.not_implemented_for(name, self.dtype)
 
 
-def _check_2d(shape: Ints) -> None:
-    check_not_empty(shape, 3)
-
-
-def check_not_empty(shape: Ints, image: int) -> None:
-    """That only the batch may be empty."""
-    if 0 in shape[len(shape) - image :]:
+def check_not_empty(shape: Ints) -> None:
+    """That only the batch of images may be empty."""
+    if 0 in shape[len(shape) - 3 :]:
         raise RuntimeError(
-            f"Expected {image}D or {image + 1}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-            f"{list(shape)}"
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
         )
 
 
@@ -249,7 +244,7 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
     )
 
 
-max_pool2d, max_pool2d_with_indices = _declare(2, _check_2d)
+max_pool2d, max_pool2d_with_indices = _declare(2, check_not_empty)
 max_pool3d, max_pool3d_with_indices = _declare(3, _check_3d)
 
 
@@ -338,12 +333,17 @@ def _unpool(backend: Backend, self: Array, indices: Array, output_size: Ints) ->
 
 def _declare_unpool(dims: int) -> Any:
     name = f"max_unpool{dims}d"
-    _, from_image = places_ops(f"_{name}_backward", dims)
     several = f"int[{dims}]"
+
+    def picked(g: Tensor, indices: Tensor) -> Tensor:
+        lead = indices.shape[:-dims]
+        places = indices.reshape((*lead, -1))
+        return g.contiguous().view((*lead, -1)).gather(-1, places).view(indices.shape)
+
     op = LaidOp(
         f"{name}(Tensor self, Tensor indices, int[] output_size)",
         _unpool,
-        {"self": lambda g, indices: from_image.apply(g, indices).contiguous(), "indices": None},
+        {"self": picked, "indices": None},
         node=f"MaxUnpool{dims}DBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import Op, publish_python
 from ...core.machine import Made, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
+from ...kernels.extremes import largest_unsigned
 from ...kernels.summing import widened
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
@@ -29,7 +30,7 @@ def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tup
         target = target.astype(dt.int64.numpy)
     target = target.reshape(-1)
     kept = None
-    if (target.size and target.view("u8").max().item() >= classes) or 0 <= ignore_index < classes:
+    if (target.size and largest_unsigned(target) >= classes) or 0 <= ignore_index < classes:
         kept = target != ignore_index
         target = target * kept
         wrong = (target < 0) | (target >= classes)
@@ -38,7 +39,7 @@ def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tup
     inner = math.prod(self.shape[2:])
     count = target.size
     if inner == 1 or not count:
-        return xp.arange(count) * classes + target, target, kept
+        return xp.arange(0, count * classes, classes) + target, target, kept
     outer = self.shape[0]
     first = xp.arange(0, outer * classes * inner, classes * inner).reshape((-1, 1)) + xp.arange(inner)
     return first.reshape(-1) + target * inner, target, kept

@@ -188,11 +188,11 @@ def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, b
 
 
 def _layer_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
-    d, stat, last = input.dtype, of_statistics(input, weight, bias), len(shape)
-    whole = input.shape
+    d, last, whole = input.dtype, len(shape), input.shape
     if last > 1:
         input, weight, bias = input.reshape((*whole[:-last], math.prod(shape))), *_flat(weight, bias)
     if d.itemsize == 2:
+        stat = of_statistics(input, weight, bias)
         input, weight, bias = wide(input, weight, bias)
     n = input.shape[-1] or math.nan
     mean = add_reduce(xp, input, -1, True)

@@ -46,7 +46,7 @@ def _check_classes(target: Tensor) -> None:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
 
 
-def _overlaps(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+def _overlaps(self: Tensor, target: Tensor, margin: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """How far each class comes too near to the wanted one, and what powers of that count for."""
     rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
     index = target.reshape((-1, 1))
@@ -60,7 +60,7 @@ def _overlaps(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor 
 def _multi_margin_in_steps(
     self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
 ) -> Tensor:  # fmt: skip
-    overlaps, counts = _overlaps(self, target, p, margin, weight)
+    overlaps, counts = _overlaps(self, target, margin, weight)
     each = ((overlaps if p == 1 else overlaps * overlaps) * counts).sum(1)
     return reduced(each if target.dim() else each.reshape(()), reduction)
 
@@ -97,7 +97,7 @@ def _multi_margin_backward(
 def _multi_margin_gradient(
     g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Any, reduction: int
 ) -> Tensor:  # fmt: skip
-    overlaps, counts = _overlaps(self, target, p, margin, weight)
+    overlaps, counts = _overlaps(self, target, margin, weight)
     made = ((overlaps > 0).to(self.dtype) if p == 1 else overlaps * 2) * counts
     made = made * g.reshape((-1, 1)) / (overlaps.shape[0] if reduction == MEAN else 1)
     return made.scatter_add(1, target.reshape((-1, 1)), -made.sum(1, True)).reshape(self.shape)
@@ -133,11 +133,8 @@ def _check_multilabel(self: Tensor, target: Tensor, reduction: int) -> None:
     _check_classes(target)
     backend = self.backend.real
     classes = self.shape[-1] if self.dim() else 1
-    if backend.values and not backend.level:
-        if bool((target.array < -1).any()):
-            raise RuntimeError("argument #2 'target' is out of range")
-        if bool((target.array >= classes).any()):
-            raise RuntimeError("argument #2 'target' is out of range")
+    if backend.values and not backend.level and bool(((target.array < -1) | (target.array >= classes)).any()):
+        raise RuntimeError("argument #2 'target' is out of range")
 
 
 def _pairs(xp: Namespace, self: Array, target: Array) -> tuple[Any, Any, Any]:

@@ -5,12 +5,16 @@ To a function's own signature come the options that all of them share.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, publish_as, tell
 from ...core.machine import (
+    MISSED,
+    Plan,
+    Plans,
     Tensor,
     accelerated,
     default_generator,
@@ -19,11 +23,11 @@ from ...core.machine import (
     kernel_alone,
     needs_dispatch,
     refuse_history,
-    wrap,
+    wrap_unmarked,
     write_out,
 )
 from ...core.native import native
-from ...core.state import local
+from ...core.state import Mode, State, local
 from ...core.structs import Defaults
 from ...core.values import CPU, Backend, dt, get_default_device, out_of_memory, strided, warn
 from ...core.values.errors import out_resized, tell_of_half_complex
@@ -104,23 +108,26 @@ class Factory:
     def caller(self, same: bool, draw: tuple[Any, ...] | None) -> Callable[..., Tensor]:
         """The public function; `same` says that all calls of one form come to the same, `draw` what else they do."""
         known, like, made = self.known, self.like, self.made
+        plans, again = Plans(), same or draw is not None
 
         def call(*args: Any, **kwargs: Any) -> Tensor:
             form: Any = None
             tensors: list[Tensor] = []
             state = local.state
+            if plans.era is not Defaults.era:
+                plans.renew()
             if state.mode.plain:
+                for function in plans.known:
+                    result = function(args, kwargs, state, state.mode)
+                    if result is not MISSED:
+                        return result
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
                 bound = known.get(form)
                 if bound is not None and bound[0] is state.default_device:
-                    _, arguments, era, kept = bound
-                    if era is Defaults.era:
-                        return wrap(kept.array.copy(), kept.dtype, kept.backend)
-                    result = made(*tensors, *arguments)
-                    if public is not call:
-                        _keep(public, args, kwargs, draw, dict(zip(self.names, arguments)), result)
-                    elif same and _is_small(result):
-                        known[form] = *bound[:2], Defaults.era, result.detach().clone()
+                    result = made(*tensors, *bound[1])
+                    if again and _is_small(result):
+                        remember = functools.partial(plans.remember, public, args, kwargs)
+                        _keep(remember, draw, dict(zip(self.names, bound[1])), result)
                     return result
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
@@ -135,7 +142,7 @@ class Factory:
             return result
 
         call.__name__ = self.name
-        fast = native is not None and (same or draw is not None)
+        fast = native is not None and again
         public = accelerated(native.planned, call, False, draw is not None) if fast else call
         return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
 
@@ -154,7 +161,7 @@ class Factory:
         if len(self.known) >= _MOST:
             self.known.clear()
         arguments = *values[self.like : self.own], *self.options(values, d, where)
-        self.known[form] = local.state.default_device, arguments, None, None
+        self.known[form] = local.state.default_device, arguments
 
     def run(self, values: Sequence[Any]) -> Tensor:
         """The tensor that a bound call makes."""
@@ -233,20 +240,28 @@ def _is_small(result: Tensor) -> bool:
     return result.backend is get_backend(CPU) and array.nbytes <= _SMALL and array.copy().strides == array.strides
 
 
-def _keep(
-    call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draw: Any, given: dict[Any, Any], result: Tensor
-) -> None:
+def _keep(remember: Callable[..., None], draw: Any, given: dict[Any, Any], result: Tensor) -> None:
     """Let calls of this form copy what this one made, or draw as it did."""
-    if not _is_small(result):
-        return
     array, d, cpu = result.array, result.dtype, result.backend
     if draw is None and array.base is None:
-        native.remember(call, args, kwargs, None, (array.copy(), d))
+        kept = array.copy()
+        remember(_anew(kept.copy, d, cpu), (kept, d))
     elif draw is not None and given["generator"] is None and not d.is_complex:
         kernel, *parameters = draw
         numbers = [given.get(p, p) for p in parameters]
         arguments = default_generator(CPU).stream, array.shape, array.dtype, *numbers
-        native.remember(call, args, kwargs, None, kernel_alone(kernel, arguments, d, array.dtype, cpu))
+        draw_anew = lambda: local.state.quiet(kernel, *arguments)
+        remember(_anew(draw_anew, d, cpu), kernel_alone(kernel, arguments, d, array.dtype, cpu))
+
+
+def _anew(make: Callable[[], Any], d: dt.dtype, backend: Backend) -> Plan:
+    """The plan that makes another array, while the same device is the default."""
+    device = local.state.default_device
+
+    def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Any:
+        return wrap_unmarked(make(), d, backend) if state.default_device is device else MISSED
+
+    return run
 
 
 def lifted(make: Callable[..., Tensor], data: Any, *options: Any) -> Tensor:

@@ -311,11 +311,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
         return self.cpu().numpy()
-    for marked, bit, short in ((self.is_conj(), "conjugate", "conj"), (self.is_neg(), "negative", "neg")):
-        if marked:
-            raise RuntimeError(
-                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
-            )
+    if self.backend.bits:
+        bit, short = ("conjugate", "conj") if self.is_conj() else ("negative", "neg")
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
+        )
     if self.array.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
     return lend(self.backend.real.to_host(self.array)).view()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from ...backends.sparse import layout_name
 from ...core.declare import method, published
 from ...core.machine import Tensor, TensorBase, as_class, functions, wrap
 from ...core.memory import TypedStorage, UntypedStorage
-from ...core.values import CPU, Size, dt, get_default_device, strided, type_name
+from ...core.state import is_watched, local
+from ...core.values import CPU, Backend, Size, dt, get_default_device, strided, type_name
 from ...core.values.device import device
 from ..shapes.shape import alias
 from .copy import convert
 from .factories import settled, uninitialized
-from .factory import refuse_compressed
+from .factory import lifted, refuse_compressed
 from .host_data import host_data
 from .storages import over_storage
 
@@ -51,7 +53,7 @@ def constructed(
         )
     backend = get_backend(where or own)
     if not args:
-        return settled(uninitialized((0,), d, backend))
+        return _uninitialized((0,), d, backend)
     first = args[0]
     if sized:
         for at, n in enumerate(args):
@@ -60,7 +62,7 @@ def constructed(
                     f"new(): argument 'size' failed to unpack the object at pos {at + 1} with error \"type must be "
                     f'tuple of ints,but got {type_name(n)}"'
                 )
-        return settled(uninitialized([n.__index__() for n in args], d, backend))
+        return _uninitialized([n.__index__() for n in args], d, backend)
     if isinstance(first, (UntypedStorage, TypedStorage)):
         if isinstance(first, TypedStorage) and first.dtype is not d:
             raise RuntimeError(
@@ -78,15 +80,23 @@ def constructed(
             first.stride(), first.untyped_storage()  # it is asked for both, and has not both
         return alias.apply(first)
     if isinstance(first, Size):
-        return settled(uninitialized(first, d, backend))
+        return _uninitialized(first, d, backend)
     if hasattr(first, "__index__") and not isinstance(first, (bool, np.ndarray)):
-        return settled(uninitialized((first.__index__(),), d, backend))
+        return _uninitialized((first.__index__(),), d, backend)
     if isinstance(first, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
     if not hasattr(first, "__len__") or isinstance(first, (dict, set)):
         raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
     array, d = host_data(first, d)
-    return wrap(backend.from_host(array), d, backend)
+    return lifted(wrap, backend.from_host(array), d, backend)
+
+
+def _uninitialized(size: Any, d: dt.dtype, backend: Backend) -> Tensor:
+    """Memory as it is; modes see that it is made, of sizes alone."""
+    if not is_watched():
+        return settled(uninitialized(size, d, backend))
+    make: Any = functools.partial(functions["empty"], size, dtype=d, layout=strided, device=backend.device)
+    return local.state.mode.seer.composite(make, ())  # type: ignore[union-attr]
 
 
 def _options(d: dt.dtype, where: device, laid: str = "Strided") -> str:

@@ -18,10 +18,10 @@ from .writing import check_range, combine
 _INDEX_TYPES = (dt.int64, dt.int32)
 
 
-def _check_indices(name: str, indices: Tensor, function: str) -> None:
+def _check_indices(indices: Tensor, function: str) -> None:
     if indices.dtype not in _INDEX_TYPES:
         raise RuntimeError(
-            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{type_text(indices.dtype, indices.device)} instead (while checking arguments for {function})"
         )
 
@@ -32,7 +32,7 @@ def _check_indices(name: str, indices: Tensor, function: str) -> None:
 def _check_embedding(weight: Tensor, indices: Tensor, padding_idx: int, by_freq: bool, sparse: bool) -> None:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _check_indices("indices", indices, "embedding")
+    _check_indices(indices, "embedding")
 
 
 def _embedding(xp: Namespace, weight: Any, indices: Array, *_: Any) -> Any:
@@ -153,7 +153,7 @@ def _check_bag(
     include_last_offset: bool, padding_idx: int,
 ) -> None:  # fmt: skip
     for index in (indices, offsets):
-        _check_indices("indices", index, "embedding_bag")
+        _check_indices(index, "embedding_bag")
     if weight.dtype not in dt.FLOATS:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "

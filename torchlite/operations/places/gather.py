@@ -56,7 +56,8 @@ def _gather(xp: Namespace, self: Array, dim: int, index: Array, sparse_grad: boo
     self, index = _at_least_1d(self, index)
     _check_places(xp, index, dim, self.shape[dim])
     if self.flags.c_contiguous:
-        return self.reshape(-1).take(flat_places(xp, index, dim, self.shape)).reshape(shape)
+        found = self.reshape(-1).take(flat_places(xp, index, dim, self.shape))
+        return found if shape else found.reshape(shape)
     return xp.ascontiguousarray(self[grid(xp, index, dim)]).reshape(shape)
 
 

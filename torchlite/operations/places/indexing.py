@@ -11,11 +11,11 @@ from typing import Any
 from ...core.declare import Op, method
 from ...core.machine import TensorBase
 from ...core.machine.fast import accelerated
-from ...core.machine.node import UNVERSIONED, Counter
+from ...core.machine.node import UNVERSIONED, Counter, Node
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad
+from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 from ...core.machine.write import bump
 from ...core.native import native
 from ...core.state import local
@@ -99,7 +99,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         result.backend = backend
         result._grad = result.extra = result.edge = None
         if recording:
-            step[0].record((self, *step[1]), (result,))
+            result.edge = (_node(self, result, *step), 0)
         counter = self.counter
         if counter is None:
             counter = self.counter = Counter()
@@ -120,15 +120,25 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     return _get(self, index)
 
 
+def _node(source: Tensor, result: Tensor, op: Op, arguments: tuple[Any, ...]) -> Node:
+    """The node of a view, which keeps nothing but what it notes."""
+    node_class, noted = _recipes[op]
+    node = node_class((resolve(source),), ((result.array.shape, result.dtype, result.backend),))
+    node.operand_forms = None
+    node.plain_values = tuple([source.array.shape if at < 0 else arguments[at] for at in noted])
+    return node
+
+
 def _recipe(op: Op) -> tuple[Any, tuple[int, ...]]:
     """The class of a view's node, and what it notes: arguments after the tensor, by their places, or its shape (-1)."""
     return op.node_class, tuple([-1 if what else at - 1 for _, at, what in op._to_note])
 
 
+_recipes: dict[Any, tuple[Any, tuple[int, ...]]] = {op: _recipe(op) for op in (select, slice_)}
 if native is None:
     method("__getitem__")(getitem)
 else:
-    parts = (select, slice_, _BASIC, _END, *_recipe(select), *_recipe(slice_), index_op.applied)
+    parts = (select, slice_, _BASIC, _END, *_recipes[select], *_recipes[slice_], index_op.applied)
     method("__getitem__")(accelerated(native.index, getitem, *parts))
 
 

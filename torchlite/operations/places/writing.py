@@ -11,6 +11,7 @@ from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, or_own
+from ...kernels.extremes import largest_unsigned
 from ...kernels.summing import widened
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
@@ -98,8 +99,7 @@ def check_range(xp: Namespace, index: Array, size: int, error: Callable[[int], E
     """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
         from_low = index - low if low else index
-        # As unsigned numbers, those below are the largest.
-        if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
+        if largest_unsigned(from_low) >= size - low:
             raise error(int(index[(index < low) | (index >= size)].reshape(-1)[0].item()))
 
 

@@ -55,9 +55,25 @@ def _comparable(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
 
 
+def _close_in_steps(
+    self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool
+) -> Callable[[], Tensor] | None:
+    if self.dtype.category < dt.FLOAT or equal_nan or rtol == 0 == atol:
+        return None
+
+    def steps() -> Tensor:
+        close = self == other
+        allowed = (other * rtol).abs() + atol
+        apart = (self - other).abs()
+        known = apart.abs() != math.inf
+        return close.bitwise_or_(((apart == apart) * known).bitwise_and_(apart <= allowed))
+
+    return steps
+
+
 isclose = Elementwise(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
-    _isclose, check=_comparable, result="bool", dtypes=COMMON,
+    _isclose, check=_comparable, result="bool", dtypes=COMMON, made_of=_close_in_steps,
 )  # fmt: skip
 publish(isclose)
 

@@ -10,6 +10,7 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt, strided
+from ..formulas import zeros
 from ..making.copy import arranged_as_copy, clone
 from ..shapes.slicing import select
 from ..vocabulary import COMMON
@@ -189,7 +190,10 @@ def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return functions["zeros_like"](self)
     size = self.abs()
-    return where(size == 0, 0, g * self / (size * size) * 1j)
+    squares = size**2
+    slope = g * self / squares * 1j
+    nothing = zeros(self, ())
+    return where(size == 0.0, nothing, slope)
 
 
 def _arranged_angles(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
@@ -230,13 +234,15 @@ complex_ = Elementwise(
     check=_check_parts, check_out=_check_made, result="complex", dtypes=_PARTS,
 )  # fmt: skip
 publish(complex_, method=False)
+def _polar_vjp(g: Tensor, result: Tensor, needs: Sequence[bool]) -> list[Tensor | None]:
+    turned = g.conj()
+    return [(turned * result.sgn()).real if needs[0] else None, (turned * (result * 1j)).real if needs[1] else None]
+
+
 polar = Elementwise(
     "polar(Tensor abs, Tensor angle)",
     lambda xp, abs, angle: _join(xp, abs * xp.cos(angle), abs * xp.sin(angle)),
-    {
-        "abs": lambda g, result: (g * result.sgn().conj()).real,
-        "angle": lambda g, result: (g * (result * 1j).conj()).real,
-    },
+    _polar_vjp,
     check=_check_parts, check_out=_check_made, result="complex", dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
 publish(polar, method=False)

@@ -112,10 +112,10 @@ def _with_place(name: str) -> Callable[..., Any]:
     """A kernel for the values and where they stand."""
 
     def kernel(xp: Namespace, array: Array, axis: int, keepdim: bool) -> tuple[Any, Any]:
-        shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
         if not array.size:
+            shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
             return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
-        return getattr(array, name)(axis, keepdims=keepdim), getattr(array, "arg" + name)(axis).reshape(shape)
+        return getattr(array, name)(axis, keepdims=keepdim), getattr(array, "arg" + name)(axis, keepdims=keepdim)
 
     return kernel
 

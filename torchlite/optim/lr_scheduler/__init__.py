@@ -4,6 +4,7 @@ from typing import Any
 
 from ...absent import lacking
 from ...core.values import bear_name
+from ...core.values.sources import one_source
 from ..optimizer import Optimizer
 from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -36,6 +37,7 @@ __all__ = [
     "OneCycleLR", "PolynomialLR", "LRScheduler",
 ]  # fmt: skip
 
+one_source(globals(), "scheduler", "simple", "cycles", "combined", "plateau")
 for _class in (_LRScheduler, *[globals()[name] for name in __all__]):
     bear_name(_class, "torch.optim.lr_scheduler")
 

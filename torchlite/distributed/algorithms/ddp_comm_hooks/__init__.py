@@ -6,9 +6,11 @@ from enum import Enum, member
 from functools import partial
 from typing import Any
 
-from . import default_hooks, post_localSGD_hook, powerSGD_hook
+from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook, quantization_hooks
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
+
+debugging, default, powerSGD, quantization = debugging_hooks, default_hooks, powerSGD_hook, quantization_hooks
 
 
 def _plain(model: Any, state: Any, hook: Any) -> None:
