@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 TESTERS = """
     autograd_function_db common_cuda common_device_type common_jit common_methods_invocations common_mkldnn
-    common_modules common_mps common_nn common_optimizers common_quantized common_utils custom_op_db custom_tensor
-    jit_utils opinfo.core opinfo.definitions opinfo.refs
+    common_modules common_mps common_nn common_optimizers common_quantized common_utils composite_compliance
+    custom_op_db custom_tensor hop_db jit_utils opinfo.core opinfo.definitions opinfo.refs optests
 """
 
 
@@ -290,5 +290,69 @@ def test_operations_comply_as_composites(tmp_path: Path) -> None:
                 op.get_op(), *given, sample.output_process_fn_grad, op.gradcheck_wrapper, assert_close
             )
             compliance.check_forward_ad_formula(op.get_op(), *given, op.gradcheck_wrapper, assert_close)
+        """,
+    )  # fmt: skip
+
+
+# ---- operations that call functions, as compiled programs have them
+
+
+def _of_scores(lib):
+    inner, outer = (importlib.import_module(f"{lib.__name__}.{name}.flex_attention")
+                    for name in ("_higher_order_ops", "nn.attention"))  # fmt: skip
+    q, k, v = ((lib.arange(24.0).reshape(1, 2, 4, 3) * s).sin().requires_grad_() for s in (1, 2, 3))
+    mask = outer.create_block_mask(lambda b, h, m, n: m >= n, 1, 2, 4, 4, device="cpu")
+    whole = outer._create_empty_block_mask(q, k)
+    made = inner.flex_attention(
+        q, k, v, lambda s, b, h, m, n, w: s * w + h, mask.as_tuple(), 0.5, {}, (lib.tensor(2.0),)
+    )
+    (back,) = lib.autograd.grad(made[0].sum() + made[1].sum(), q)
+    form = [tuple(t.shape) if isinstance(t, lib.Tensor) else t for t in mask.as_tuple(False)[:-1]]
+    numbers = [t.detach().flatten().tolist() for t in (*made, back, *whole.as_tuple()[2:4])]
+    return [n for each in numbers for n in each], [t.requires_grad for t in made], form, whole.BLOCK_SIZE
+
+
+def test_attention_is_given_all_at_once() -> None:
+    (ours, *more), (theirs, *wanted) = _of_scores(torchlite), _of_scores(torch)
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+    assert more == wanted
+
+
+def _called(lib):
+    inner = importlib.import_module(f"{lib.__name__}._higher_order_ops")
+    hook = importlib.import_module(f"{lib.__name__}._higher_order_ops.register_hook").register_hook_op
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    same = hook(y, lambda g: g * 3) is y
+    y.sum().backward()
+    quant = inner.InvokeQuant()
+    packed = inner.invoke_quant_packed(lambda x: (x.exp(),), x)
+    return same, x.grad.tolist(), repr(quant), quant(lambda x: x + 1, x, scheme="a").tolist(), packed[0].tolist()
+
+
+def test_functions_are_called_as_they_are() -> None:
+    assert _called(torchlite) == _called(torch)
+
+
+@pytest.mark.parametrize("lib", [torchlite, torch], ids=["torchlite", "torch"])
+def test_inputs_are_cloned_as_leaves(lib) -> None:
+    clone = importlib.import_module(f"{lib.__name__}._dynamo.utils").clone_input
+    x = lib.ones(3, 4).t().requires_grad_()
+    x.grad = lib.ones(4, 3)
+    made, other = clone(x), clone(x * 2)
+    assert made.is_leaf and made.requires_grad and made.stride() == (1, 4)
+    assert made.grad is not x.grad and made.grad.tolist() == x.grad.tolist()
+    assert other.is_leaf and not other.requires_grad
+    assert clone(x, dtype=lib.float64).dtype == lib.float64
+
+
+def test_a_missing_module_is_not_taken_for_what_is_there(tmp_path: Path) -> None:
+    run(
+        tmp_path,
+        """
+        import pytest
+        with pytest.raises(ImportError) as caught:
+            import torch.nn.Linear
+        assert "did you mean torch.nn.Linear?" not in str(caught.value)
         """,
     )  # fmt: skip

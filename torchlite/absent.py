@@ -42,7 +42,8 @@ def why(name: str) -> str:
         if any(fnmatchcase(name if "." in pattern else last, pattern) for pattern in patterns.split()):
             return f": it has no {lacking}"
     meant = _elsewhere(last) or _nearest(name)
-    return f": did you mean {meant}?" if meant else " yet (docs/coverage.md lists what there is)"
+    # What is there by this name is no module, if one was asked for.
+    return " yet (docs/coverage.md lists what there is)" if meant in (None, name) else f": did you mean {meant}?"
 
 
 def _public(module: str) -> list[str]:

@@ -30,6 +30,15 @@ class TransformGetItemToIndex(AbstractContextManager[None]):
         pass
 
 
+def clone_input(x: Tensor, *, dtype: Any = None) -> Tensor:
+    """A leaf with the elements of a tensor, that requires grad, and has one, as far as that is one."""
+    made = x.detach().clone() if dtype is None else x.detach().clone().to(dtype)
+    if x.is_leaf:
+        made.requires_grad_(x.requires_grad)
+        made.grad = None if x.grad is None else clone_input(x.grad, dtype=dtype)
+    return made
+
+
 class _DimRange:
     """Which sizes a dimension may have: files with nested tensors say so of tensors in them."""
 

@@ -48,7 +48,7 @@ FACES = {
         " UncapturedHigherOrderOpError Unsupported UserError",
     ),
     "_dynamo.utils": Face(
-        "", "faces.nothing: is_compile_supported=is_acceptable; faces.graphs: disable_cache_limit"
+        "", "faces.nothing: is_compile_supported=is_acceptable; faces.graphs: clone_input disable_cache_limit"
     ),
     "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
     "_dynamo.config": Face(
@@ -71,12 +71,17 @@ FACES = {
         "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
     ),
     "_guards": Face("", "_subclasses.fake_tensor: active_fake_mode detect_fake_mode"),
+    "_higher_order_ops.inline_asm_elementwise": Face(
+        "What is written in the language of a processor.", absent="inline_asm_elementwise"
+    ),
+    "_higher_order_ops.invoke_subgraph": Face("", "compiler: mark_compile_region=nested_compile_region"),
     "_inductor.utils": Face(
         "", "faces.nothing: has_triton_package=is_available", {"GPU_TYPES": ["cuda", "mps", "xpu", "mtia"]}
     ),
     "_logging": Face("Nothing here reports to anyone."),
     "_logging._internal": Face("", "faces.nothing: trace_log"),
     "_logging.scribe": Face("", "faces.nothing: open_source_signpost"),
+    "_library.custom_ops": Face("", "library: CustomOpDef custom_op"),
     "_native": Face("Kernels written in languages of their own, of which there are none here."),
     "_native.ops": Face(""),
     "_native.dsl_registry": Face("", "faces.nothing: dsl_registry"),
@@ -100,6 +105,9 @@ FACES = {
         "",
         "special: bessel_j0 bessel_j1 entr erfcx expit i0e i1 i1e log_ndtr log_softmax logit multigammaln ndtr ndtri"
         " softmax spherical_bessel_j0 xlog1py zeta",
+    ),
+    "_subclasses.schema_check_mode": Face(
+        "What would see to it that operators do as their schemas say.", absent="SchemaCheckMode"
     ),
     "_tensor": Face("", "core.machine.tensor: Tensor; operations.making.pickles: _rebuild_from_type_v2"),
     "backends.cpu": Face("What the processor can do.", "cpu: get_cpu_capability=_get_cpu_capability"),
@@ -186,6 +194,12 @@ FACES = {
         "_functorch.vmap: _add_batch_dim _broadcast_to_and_flatten _create_batched_inputs _get_name"
         " _process_batched_inputs _remove_batch_dim _unwrap_batched _validate_and_get_batch_size tree_flatten"
         " tree_unflatten",
+    ),
+    "functorch.compile": Face(
+        "What makes graphs of functions, with those of their gradients.",
+        absent="aot_function aot_module aot_module_simplified compiled_function compiled_module default_decompositions"
+        " default_partition make_boxed_compiler make_boxed_func memory_efficient_fusion"
+        " min_cut_rematerialization_partition nop ts_compile",
     ),
     "functorch.einops": Face("", "func: rearrange"),
     "functorch.einops._parsing": Face(

@@ -85,7 +85,7 @@ def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
     return fresh((bins,), self.dtype)
 
 
-def _segments(lengths: Any, offsets: MetaArray | None, size: int, unsafe: bool) -> tuple[Any, Any]:
+def _segments(lengths: Any, offsets: Any, size: int, unsafe: bool) -> tuple[MetaArray, MetaArray]:
     *rows, count = lengths.shape if offsets is None else (*offsets.shape[:-1], offsets.shape[-1] - 1)
     return fresh((math.prod(rows) * size,), np.int64), fresh((math.prod(rows) * count, 1), np.int64)
 

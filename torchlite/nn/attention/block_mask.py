@@ -89,6 +89,13 @@ class BlockMask:
     def shape(self) -> tuple[int, ...]:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
+    def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
+        """What it is made of, in the order that compiled kernels are given it in; what these alone have is None."""
+        lengths, sizes = (self.seq_lengths, self.BLOCK_SIZE) if flatten else ((self.seq_lengths,), (self.BLOCK_SIZE,))
+        keys = (self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices)
+        queries = (self.q_num_blocks, self.q_indices, self.full_q_num_blocks, self.full_q_indices)
+        return (*lengths, *keys, *queries, None, None, None, None, *sizes, self.mask_mod)
+
     def numel(self) -> int:
         """How many scores there are."""
         count = 1

@@ -124,6 +124,14 @@ def create_block_mask(
     return BlockMask.from_kv_blocks(count, numbers, all_count, all_numbers, (rows, columns), mask_mod, (Q_LEN, KV_LEN))
 
 
+def _create_empty_block_mask(query: Tensor, key: Tensor) -> BlockMask:
+    """The mask of one block that leaves everything."""
+    number = functions["zeros"]((1, 1, 1, 1), dtype=dt.int32, device=query.device)
+    return BlockMask.from_kv_blocks(
+        number[0] + 1, number, BLOCK_SIZE=1 << 30, seq_lengths=(query.shape[-2], key.shape[-2])
+    )
+
+
 def _joined(mask_mods: tuple[Mod, ...], start: bool, join: Callable[[Any, Any], Any]) -> Mod:
     if not all(callable(m) for m in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
@@ -187,6 +195,24 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
         )
 
 
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None, mask_mod: Mod, scale: float
+) -> tuple[Tensor, Tensor]:
+    """The result of attention, and the scores that it is made with."""
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    scores = query @ key.transpose(-2, -1) * scale
+    scores = scores if scores.dtype is dt.float64 else scores.to(dt.float32)
+    sizes = tuple(scores.shape)
+    if score_mod is not None:
+        scores = _everywhere(score_mod, sizes, query.device, scores)
+    if mask_mod is not noop_mask:
+        scores = scores.masked_fill(_everywhere(mask_mod, sizes, query.device).logical_not(), -math.inf)
+    weights = scores.softmax(-1).masked_fill(scores.eq(-math.inf).all(-1, True), 0)
+    return weights.to(query.dtype) @ value.to(query.dtype), scores
+
+
 def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None, block_mask: BlockMask | None = None,
     scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
@@ -202,19 +228,9 @@ def flex_attention(
             "Cannot specify both return_lse and return_aux. return_lse is deprecated, please use "
             "return_aux=AuxRequest(lse=True) instead."
         )
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = query @ key.transpose(-2, -1) * scale
-    scores = scores if scores.dtype is dt.float64 else scores.to(dt.float32)
-    sizes = tuple(scores.shape)
-    if score_mod is not None:
-        scores = _everywhere(score_mod, sizes, query.device, scores)
-    if block_mask is not None and block_mask.mask_mod is not noop_mask:
-        scores = scores.masked_fill(_everywhere(block_mask.mask_mod, sizes, query.device).logical_not(), -math.inf)
-    weights = scores.softmax(-1).masked_fill(scores.eq(-math.inf).all(-1, True), 0)
-    result = weights.to(query.dtype) @ value.to(query.dtype)
+    mask_mod = noop_mask if block_mask is None else block_mask.mask_mod
+    result, scores = attend(query, key, value, score_mod, mask_mod, scale)
     if return_lse:
         return result, scores.logsumexp(-1)
     if return_aux is not None:
