@@ -124,7 +124,8 @@ from torchlite.distributed.messages import send as send
 from torchlite.distributed.objects import send_object_list as send_object_list
 from torchlite.distributed.options import set_debug_level as set_debug_level
 from torchlite.distributed.options import set_debug_level_from_env as set_debug_level_from_env
-from torchlite.distributed.world import shrink_group as shrink_group
+from torchlite.distributed.shrinking import shrink_group as shrink_group
+from torchlite.distributed import shrinking as shrinking
 from torchlite.distributed import sparse_reduction as sparse_reduction
 from torchlite.distributed.world import split_group as split_group
 from torchlite.distributed import stores as stores
