@@ -69,12 +69,14 @@ def coalesced(torch, dist, tell):
         manager.wait()
         tell([out.tolist() for out in outs])
 
+    outs = [torch.zeros(3) for _ in range(size)]
     for begin in (
         lambda: dist.all_reduce_coalesced([x, y], async_op=True),
-        lambda: dist.all_gather_coalesced([[torch.zeros(3)] for _ in range(size)], [x], async_op=True),
+        lambda: dist.all_gather_coalesced([[out] for out in outs], [x], async_op=True),
     ):
         future = begin()
-        tell(type(future).__name__, [tensor.tolist() for tensor in future.wait()])
+        future.wait()
+        tell(type(future).__name__, x.tolist(), y.tolist(), [out.tolist() for out in outs])
 
     def mixed():
         with at_once():
