@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Number
 from typing import Any
 
 from ..core.machine import Tensor
@@ -172,7 +171,7 @@ class Beta(ExponentialFamily):
     expands = ()
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
-        if isinstance(concentration1, Number) and isinstance(concentration0, Number):
+        if isinstance(concentration1, int | float) and isinstance(concentration0, int | float):
             both = torch.tensor([float(concentration1), float(concentration0)])
         else:
             both = torch.stack(broadcast_all(concentration1, concentration0), -1)
