@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import Op, describe, publish, published
 from ...core.machine import Tensor, functions, tensors_in
+from ...core.machine.write import write
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, strided, wrap_dim
 from ..gradient_kernels import by_kernel_of
@@ -279,7 +280,10 @@ def instance_norm(
             mean = now.view((n, c)).mean(0, False)
             while mean.backend.home.level > running.backend.home.level:
                 mean = mean.array.main
-            running.copy_(mean)
+            if running.backend.handed:
+                running.copy_(mean)
+            else:  # statistics may be updated inside of a transform, too
+                write(running, mean)
     return made.view(input.shape)
 
 
