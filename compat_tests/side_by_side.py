@@ -71,8 +71,8 @@ def story(program: Program, library: Any) -> list[Any]:
                 tell("returned", result)
         except Exception as error:
             told.append(("raised", type(error).__name__, text(error)))
-    told += [("warned", w.category.__name__, _ADDRESS.sub("0x", _without_origin(str(w.message)))) for w in seen]
-    return told
+    messages = [(w.category.__name__, _ADDRESS.sub("0x", _without_origin(str(w.message)))) for w in seen]
+    return told + [("warned", *message) for message in messages if "use of fork() may lead" not in message[1]]
 
 
 def _without_origin(said: str) -> str:

@@ -341,7 +341,7 @@ def test_failures_of_processes(function):
         try:
             torch.multiprocessing.start_processes(function, nprocs=count, start_method="fork")
         except Exception as error:
-            said = re.sub(r'  File ".*_wrap|  File ".*_run', "  File", str(error))
+            said = re.sub(r'  File ".*_wrap|  File ".*_run| *~*\^+\n', "  File", str(error))
             tell(type(error).__name__, said.replace("index, *args", "i, *args"))
             tell([getattr(error, name, None) for name in ("error_index", "exit_code", "signal_name")])
             again = pickle.loads(pickle.dumps(error))

@@ -182,7 +182,8 @@ def differing(programs: list[str]) -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         both = [(p, plain(outcome(torch, p)), plain(outcome(torchlite, p))) for p in programs]
-    return [(p, wanted, found) for p, wanted, found in both if wanted != found]
+    # A PyTorch that was built for CUDA looks for a GPU's kernels, even there.
+    return [(p, wanted, found) for p, wanted, found in both if wanted != found and "CUDA driver" not in wanted]
 
 
 def listed(text: str) -> list[str]:

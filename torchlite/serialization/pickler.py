@@ -57,11 +57,11 @@ class _Names:
     def _save_foreign(self: Any, obj: Any, name: Any) -> None:
         try:
             super().save_global(obj, name)  # type: ignore[misc]
+            return
         except pickle.PicklingError:
-            qualified = name or getattr(obj, "__qualname__", "")
-            if "<locals>" in qualified:
-                raise AttributeError(f"Can't pickle local object {qualified!r}") from None
-            raise
+            if "<locals>" not in (name or getattr(obj, "__qualname__", "")):
+                raise
+        pickle.dumps(obj)  # refuses what is local to a function in the words of Python's pickler in C
 
 
 class _TorchPickler(_Names, pickle._Pickler):
