@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.described import description
-from torchlite.core.machine import fast
+from torchlite.core.machine import fast, remembered
 from torchlite.core.values.device import find_installed
 
 REFUSALS = (pickle.UnpicklingError, RuntimeError, EOFError)  # which NotImplementedError is one of
 SECONDS = 10  # of computing, for one file
 ADDRESSES = 1 << 30  # bytes that a load may map
 _QUIET = ("builtins.id", "sys._getframe", "object.__", "mmap.__new__", "gc.")
+_WRITERS = (fast.__name__, remembered.__name__)  # modules that write functions of their own
 
 
 class Harm(Exception):
@@ -54,8 +55,8 @@ class _Watch:
             return
         if event == "open" and args[0] == self.path and args[1] in ("r", "rb"):
             return
-        if event == "code.__new__" and sys._getframe(1).f_globals.get("__name__") == fast.__name__:
-            return  # a fast path, made as an op is first taken for a plan
+        if event in ("code.__new__", "compile", "exec") and sys._getframe(1).f_globals.get("__name__") in _WRITERS:
+            return  # a fast path, made as an op is first taken for a plan or a call is known again
         if not _looks_for_device(sys._getframe(1)):
             self.seen.append(f"{event} {args[:2]!r}"[:200])
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.any_build
 _MORE = {
     "backends.cuda": ["sdp_kernels"],
     "distributed.distributed_c10d": [
-        "DistBackendError", "DistError", "DistNetworkError", "QueueEmptyError", "set_debug_level",
-        "set_debug_level_from_env", "FileStore", "HashStore", "TCPStore", "is_available",
+        "BuiltinCommHookType", "DistBackendError", "DistError", "DistNetworkError", "QueueEmptyError",
+        "set_debug_level", "set_debug_level_from_env", "FileStore", "HashStore", "TCPStore", "is_available",
     ],
     "backends.nnpack": ["enabled"], "onnx": ["dynamo_export"],
     "utils.model_zoo": ["load_state_dict_from_url"],

@@ -236,6 +236,19 @@ WRITES = (
 steps = st.tuples(st.sampled_from(VIEWS * 2 + RESULTS + WRITES * 2), st.integers(0, 99), st.integers(0, 99))
 
 
+@pytest.mark.parametrize("part", ["t[1:]", "t[1]", "t[:, 1]", "t.imag[1:]", "t[1:].imag", "t.mH[1:]", "(-t).imag[0]"])
+def test_gradients_of_parts_of_what_is_lazy(part: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    def gradients(library: Any) -> Any:
+        leaf = library.tensor([[1 + 2j, 3 - 4j, 0.5j], [5j, -1.5 + 1j, 2 + 0j]], requires_grad=True)
+        made = eval(part, {"t": (leaf * 1).conj()})
+        weights = library.arange(1, made.numel() + 1).reshape(made.shape) * (1 + 2j)
+        return library.autograd.grad((made * weights).real.sum(), leaf)[0].tolist()
+
+    assert gradients(torchlite) == gradients(torch)
+
+
 def walk(torch: Any, chain: list[tuple[str, int, int]], differentiable: bool) -> Any:
     """What is told on the way, of all tensors after every step; then of the gradients."""
     values = torch.tensor([[1 + 2j, 3 - 4j, 0.5j], [5j, -1.5 + 1j, 2 + 0j]])

@@ -172,8 +172,8 @@ SLOPES = {  # and other functions of two arrays
     "logaddexp": (), "nextafter": (), "hypot": (), "lerp.Scalar": (0.3,), "lerp.Scalar.far": (1.25,),
     "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
     "leaky_relu_backward": (-0.5, False), "hardtanh_backward": (-1, 2.5), "hardsigmoid_backward": (),
-    "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (), "hardshrink_backward": (0.5,),
-    "softshrink_backward": (0.5,),
+    "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (None,),
+    "hardshrink_backward": (0.5,), "softshrink_backward": (0.5,),
 }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyAr
         *(*p)++ = 1;
         *(*p)++ = (float)(1 / PyFloat_AsDouble(given));
         return 1;
-    case 'b': return PyBool_Check(given);
+    case 'b': return PyBool_Check(given) || given == Py_None;
     case 'f': return given == Py_False;
     case '0': return whole_number(given, &n) && !n;
     case 'n': return is_text(given, "none");

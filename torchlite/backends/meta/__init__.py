@@ -86,8 +86,9 @@ def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
 
 
 def _segments(lengths: Any, offsets: Any, size: int, unsafe: bool) -> tuple[MetaArray, MetaArray]:
-    *rows, count = lengths.shape if offsets is None else (*offsets.shape[:-1], offsets.shape[-1] - 1)
-    return fresh((math.prod(rows) * size,), np.int64), fresh((math.prod(rows) * count, 1), np.int64)
+    *lead, count = lengths.shape if offsets is None else (*offsets.shape[:-1], offsets.shape[-1] - 1)
+    rows, dtype = math.prod(lead), np.int64 if offsets is None else offsets.dtype
+    return fresh((rows * size,), np.int64), fresh((rows * count, 1), dtype)
 
 
 def _multilabel(self: MetaArray, target: MetaArray, reduction: int) -> tuple[MetaArray, MetaArray]:

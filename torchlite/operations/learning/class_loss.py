@@ -39,7 +39,7 @@ def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tup
     inner = math.prod(self.shape[2:])
     count = target.size
     if inner == 1 or not count:
-        return xp.arange(0, count * classes, classes) + target, target, kept
+        return xp.arange(0, count * classes, classes or 1) + target, target, kept
     outer = self.shape[0]
     first = xp.arange(0, outer * classes * inner, classes * inner).reshape((-1, 1)) + xp.arange(inner)
     return first.reshape(-1) + target * inner, target, kept

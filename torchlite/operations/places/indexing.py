@@ -123,7 +123,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 def _node(source: Tensor, result: Tensor, op: Op, arguments: tuple[Any, ...]) -> Node:
     """The node of a view, which keeps nothing but what it notes."""
     node_class, noted = _recipes[op]
-    node = node_class((resolve(source),), ((result.array.shape, result.dtype, result.backend),))
+    node = node_class((resolve(source),), ((result.array.shape, result.dtype, result.backend.home),))
     node.operand_forms = None
     node.plain_values = tuple([source.array.shape if at < 0 else arguments[at] for at in noted])
     return node

@@ -115,7 +115,7 @@ def _atan2_vjp(g: Tensor, self: Tensor, other: Tensor, needs: Sequence[bool]) ->
     """The other coordinate over self² + other²; nothing for the angle of nothing."""
     squares = self * self + other * other
     inverse = squares.reciprocal().masked_fill(squares == 0, 0)
-    return [g * (other * inverse) if needs[0] else None, g * (-self * inverse) if needs[1] else None]
+    return [g * other * inverse if needs[0] else None, g * -self * inverse if needs[1] else None]
 
 
 atan2 = Binary(

@@ -1,7 +1,7 @@
 // The pointwise kernels: for each the loop's name, the kernel's, what arguments it takes, and the number that it makes.
 //
 // Arguments are told by a letter each: x an array, e one of no halves, a one of small angles, g the gradient of what came out, p, q, r numbers,
-// b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
+// b a bool or None that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
 // weight (arrays of one number; no bound is None), i a number, which counts with 1 and what 1 over it is. Rows of one kernel follow each other; those of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
 #define TORCHLITE_POINTWISE_H
@@ -37,7 +37,7 @@
     X(softplus, "softplus", "xpq", x * p > q ? x : softplus_of(x * p) / p) \
     X(softplus_slope, "softplus_backward", "gxpq", x * p > q ? g : g * sigmoid_of(x * p)) \
     X(log_sigmoid, "log_sigmoid", "x", 0 - softplus_of(-x)) \
-    X(log_sigmoid_slope, "log_sigmoid_backward", "gx", g * log_sigmoid_slope_of(x)) \
+    X(log_sigmoid_slope, "log_sigmoid_backward", "gxb", g * log_sigmoid_slope_of(x)) \
     X(erf, "erf", "x", erf_of(x)) \
     W(wide_erf, "erf", "x", wide_erf_of(x)) \
     X(exp, "exp", "x", nearest_exp_of(x)) \
