@@ -47,3 +47,11 @@ def jvp_was_taken() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
+
+
+@pytest.fixture(scope="session")
+def without_cuda() -> None:
+    """For tests that ask PyTorch about GPUs that are not there."""
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda is not None:
+        pytest.skip("the PyTorch here is built for CUDA, and speaks otherwise of GPUs that are not there")

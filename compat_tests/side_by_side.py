@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib.util
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,15 +28,6 @@ import torchlite
 Program = Callable[[Any, Callable[..., None]], Any]
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-
-
-def _built_for_cuda() -> bool:
-    return importlib.util.find_spec("torch") is not None and importlib.import_module("torch").version.cuda is not None
-
-
-without_cuda = pytest.mark.skipif(
-    _built_for_cuda(), reason="the PyTorch here is built for CUDA, and speaks otherwise of GPUs that are not there"
-)
 
 
 def same_story(program: Program) -> Callable[[], None]:

@@ -12,7 +12,7 @@ import pytest
 
 import torchlite
 
-from .side_by_side import same_story, without_cuda
+from .side_by_side import same_story
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def tried(call: Any, *values: Any) -> Any:
         return type(error).__name__, str(error)
 
 
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 @same_story
 def test_switches(torch, tell):
     backends = torch.backends
@@ -112,7 +112,7 @@ def test_warnings_each_time(torch, tell):
     torch.set_warn_always(before)
 
 
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 @same_story
 def test_without_cuda(torch, tell):
     cuda = torch.cuda
@@ -129,7 +129,7 @@ def test_without_cuda(torch, tell):
         tell(torch.Stream().query(), repr(torch.Stream()), torch.Event().query())
 
 
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 @same_story
 def test_without_accelerator(torch, tell):
     accelerator = torch.accelerator

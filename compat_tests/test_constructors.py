@@ -10,7 +10,7 @@ import pytest
 
 import torchlite
 
-from .side_by_side import same, same_story, story, without_cuda
+from .side_by_side import same, same_story, story
 
 
 class Telling:
@@ -219,15 +219,11 @@ torch.ones(2).__delitem__(0)
 """
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        pytest.param(expression, marks=[without_cuda] * ("torch.cuda" in expression))
-        for expression in (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines()
-    ],
-)
-def test_what_is_made_or_refused(expression: str) -> None:
+@pytest.mark.parametrize("expression", (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines())
+def test_what_is_made_or_refused(expression: str, request: pytest.FixtureRequest) -> None:
     torch = pytest.importorskip("torch")
+    if "torch.cuda" in expression:
+        request.getfixturevalue("without_cuda")
     known = {"np": np, "Telling": Telling, "Given": Given, "cleared": cleared, "with_itself": with_itself}
     wanted, found = [
         story(lambda torch, tell: eval(expression, {"torch": torch, **known}), each) for each in (torch, torchlite)

@@ -11,8 +11,6 @@ import pytest
 
 import torchlite
 
-from .side_by_side import without_cuda
-
 pytestmark = pytest.mark.any_build
 
 torch = pytest.importorskip("torch")
@@ -158,7 +156,7 @@ def test_what_derivatives_are_made_with():
 
 
 @pytest.mark.skipif(torchlite.accelerator.is_available(), reason="there is an accelerator")
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 def test_memory_of_no_accelerator():
     ours, theirs = (module(lib, "accelerator.memory") for lib in (torchlite, torch))
     assert sorted(ours.__all__) == sorted(theirs.__all__)
@@ -181,7 +179,7 @@ def test_modules_of_cuda_and_their_classes_have_pytorchs_names(name):
 
 
 @pytest.mark.skipif(torchlite.cuda.is_available(), reason="there is CUDA")
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 def test_profilers_without_cuda():
     for name in ("start", "stop"):
         ours, theirs = (told(getattr(module(lib, "cuda.profiler"), name)) for lib in (torchlite, torch))
@@ -277,7 +275,7 @@ def test_numbers_of_devices(device):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what there is where CUDA is not")
-@without_cuda
+@pytest.mark.usefixtures("without_cuda")
 def test_cuda_that_is_not_there_is_left_for_later():
     for lib in BOTH:
         done = []

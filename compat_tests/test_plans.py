@@ -15,6 +15,7 @@ from torchlite.core.declare import publishing
 from torchlite.core.declare.op import Op
 from torchlite.core.machine import noted, plan
 from torchlite.core.machine.registry import registry
+from torchlite.core.structs import renew_defaults
 from torchlite.operations.making import factory
 
 pytest.importorskip("torch")
@@ -137,6 +138,7 @@ STRUCTURES = {
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_calls_are_known_again_without_a_look_at_each_argument(name: str, monkeypatch) -> None:
     torch = pytest.importorskip("torch")
+    renew_defaults()  # since no more than a few structures of a function are known at a time
 
     def found(t: Any) -> list[Any]:
         x = t.arange(6.0).reshape(2, 3).requires_grad_()

@@ -219,7 +219,7 @@ def _bilinear_weight(g: Tensor, i1: Tensor, i2_shape: Any, i3: Tensor) -> Tensor
 
 
 bilinear_rows: Op = Op(
-    "_bilinear(Tensor i1, Tensor i2, Tensor i3)", _bilinear,
+    "_trilinear.rows(Tensor i1, Tensor i2, Tensor i3)", _bilinear,
     {
         "i1": lambda g, i2, i3: bilinear_rows.apply(g, conj(i2).transpose(0, 1), conj(i3)),
         "i2": _bilinear_weight,

@@ -18,7 +18,7 @@ from ...core.declare import (
 )
 from ...core.machine import Tensor
 from ...core.state import is_watched
-from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
+from ...core.values import Array, Backend, Namespace, dt, strided, warn, wrap_dim
 from ...kernels.summing import add_reduce
 from ..formulas import options, tensors
 from ..pointwise.selection import where
@@ -249,7 +249,7 @@ def _declare_quantile(name: str) -> None:
     def quantile(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        rank = tensors.scalar_tensor(q, **options(self))
+        rank = tensors.scalar_tensor(q, **options(self) | {"layout": strided})
         return _quantile(name, self, rank, dim, keepdim, interpolation)
 
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"

@@ -33,7 +33,7 @@ _ENDINGS = {
 _OTHERWISE = {
     "addmm_impl_cpu_": "mm addmm addbmm _linear _linear.bias",
     "addmv_impl_cpu": "mv addmv",
-    "bmm": "_bilinear linalg_matrix_exp _scaled_dot_product_attention",
+    "bmm": "_trilinear.rows linalg_matrix_exp _scaled_dot_product_attention",
     "channel_shuffle": "native_channel_shuffle",
     "cholesky_inverse_out_cpu": "_cholesky_inverse",
     "cholesky_solve_cpu": "_cholesky_solve",
@@ -78,13 +78,13 @@ _NOT_OF_EIGHT_BITS = {
 }
 # The ops that are not elementwise and take no unsigned integers wider than 8 bits.
 _NOT_UNSIGNED = """
-    _bilinear _linear _linear.bias _trilinear addbmm addmm addmv addr amax amin aminmax argmax argmin argwhere baddbmm
-    bincount bmm count_nonzero cummax cummin dot flip gather hash_tensor index_add index_copy index_fill.int_Scalar
-    index_fill.int_Tensor index_put isin linalg_cross masked_fill.Scalar masked_fill.Tensor masked_scatter masked_select
-    max max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero nonzero_static put
-    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d rot90
-    scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two take trace tril
-    triu vdot
+    _linear _linear.bias _trilinear _trilinear.rows addbmm addmm addmv addr amax amin aminmax argmax argmin argwhere
+    baddbmm bincount bmm count_nonzero cummax cummin dot flip gather hash_tensor index_add index_copy
+    index_fill.int_Scalar index_fill.int_Tensor index_put isin linalg_cross masked_fill.Scalar masked_fill.Tensor
+    masked_scatter masked_select max max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero
+    nonzero_static put reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+    replication_pad3d rot90 scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
+    take trace tril triu vdot
 """
 
 
