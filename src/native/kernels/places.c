@@ -149,6 +149,7 @@ static PyObject *embedding_bag(PyObject *const *a, Py_ssize_t count)
             for (N k = 0; of_bag[b] > 1 && k < shape[1]; k++) data_of(made)[b * shape[1] + k] /= (float)of_bag[b];
     memcpy(PyArray_DATA(sizes), of_bag, mode == MEANS ? bags * sizeof *of_bag : 0);
     if (mode == SUMS) memset(of_bag, 0, bags * sizeof *of_bag);
+    if (mode == SUMS && never < 0) Py_SETREF(bag, places_of(0));  // which the derivative finds, as in PyTorch
     return Py_BuildValue("(NNNN)", made, bag, sizes, counts);
 }
 
