@@ -212,7 +212,7 @@ def _resize_output_(self: Tensor, size: Ints, device: DeviceLike) -> Tensor:
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """Give this tensor the size of another, and with `preserve_format` its order of dimensions too."""
     if self.layout is the_template.layout is sparse_coo:
-        return self.sparse_resize_(the_template.shape, the_template.sparse_dim(), the_template.dense_dim())
+        return self.resize_as_sparse_(the_template)
     if memory_format is preserve_format:
         found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         memory_format = found[0] if found and not the_template.is_contiguous() else None
