@@ -321,24 +321,28 @@ def test_state_may_be_replaced(lib):
     assert x.label == "a"
 
 
-@BOTH
-def test_wrappers_without_elements_keep_strides(lib):
-    class Wrapper(lib.Tensor):
+def handing_on(lib):
+    """A class that takes operations over, and calls them."""
+
+    class HandingOn(lib.Tensor):
         @classmethod
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             return func(*args, **(kwargs or {}))
 
-    assert lib.Tensor._make_wrapper_subclass(Wrapper, (0, 3), strides=(9, 5)).stride() == (9, 5)
+    return HandingOn
+
+
+@BOTH
+def test_wrappers_without_elements_keep_strides(lib):
+    wrapper = handing_on(lib)
+    assert lib.Tensor._make_wrapper_subclass(wrapper, (0, 3), strides=(9, 5)).stride() == (9, 5)
 
 
 @BOTH
 def test_classes_that_take_operations_over_leave_functions_alone(lib):
-    class Taken(lib.Tensor):
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
+    taken = handing_on(lib)
 
-    class Inherits(Taken):
+    class Inherits(taken):
         pass
 
     class Asked(lib.Tensor):
@@ -346,9 +350,9 @@ def test_classes_that_take_operations_over_leave_functions_alone(lib):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return super().__torch_function__(func, types, args, kwargs or {})
 
-        __torch_dispatch__ = Taken.__dict__["__torch_dispatch__"]
+        __torch_dispatch__ = taken.__dict__["__torch_dispatch__"]
 
     x = lib.ones(2)
-    for cls, asked in ((Taken, False), (Inherits, False), (Asked, True)):
+    for cls, asked in ((taken, False), (Inherits, False), (Asked, True)):
         assert (cls.__torch_function__ is not lib._C._disabled_torch_function_impl) is asked
         assert type(x.view_as(lib.ones(2).as_subclass(cls))) is (cls if asked else lib.Tensor)
