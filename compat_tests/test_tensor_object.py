@@ -17,7 +17,7 @@ from compat_tests.side_by_side import same_story
 from torchlite.core.values import errors
 from torchlite.nn import Parameter
 
-_ASKED = "H T shape ndim itemsize nbytes device layout is_leaf grad_fn is_cpu is_mps is_nested is_quantized _version _base"
+_ASKED = "H T shape ndim nbytes device layout is_leaf grad_fn is_cpu is_mps is_nested is_quantized _version _base"
 
 
 @pytest.mark.parametrize("name", _ASKED.split())
