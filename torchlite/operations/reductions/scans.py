@@ -70,7 +70,7 @@ def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[
 _RUNNING: dict[str, Any] = {"integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True}
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.add.accumulate(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
+    lambda xp, array, axis: xp.add.accumulate(array, axis, carried(array)).astype(array.dtype, copy=False),
     lambda g, dim: g if g.numel() <= 1 or g.shape[dim] == 1 else from_the_end(g, Tensor.cumsum, dim),
     linear=True, real_parts=True, **_RUNNING,
 )  # fmt: skip
@@ -137,7 +137,7 @@ def _cumprod_by_zeros(g: Tensor, x: Tensor, dim: int, result: Tensor) -> Tensor:
 
 cumprod = Along(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)).astype(array.dtype, copy=False),
+    lambda xp, array, axis: xp.cumprod(array, axis, carried(array)).astype(array.dtype, copy=False),
     _cumprod_vjp,
     **_RUNNING,
 )
@@ -192,7 +192,7 @@ def _logaddexp(xp: Namespace, a: Array, b: Array) -> Any:
 
 
 def _logcumsumexp(xp: Namespace, array: Array, axis: int) -> Any:
-    array = array.astype(carried(xp, array))
+    array = array.astype(carried(array))
     if array.dtype.kind != "c":
         return running(xp, "logaddexp", array, axis)
     total = xp.moveaxis(array, axis, 0)

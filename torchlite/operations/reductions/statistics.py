@@ -57,13 +57,17 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
             )
-        wide = carried(xp, array)
-        start = _first(xp, array, all_dims(array, axis)) if wide == array.dtype else array.dtype.type(0)
-        rest = xp.asarray(xp.subtract(array, start, dtype=wide))
-        mean = add_reduce(xp, rest, axis, True) / count
+        wide = carried(array)
+        start: Any = 0
+        if wide == array.dtype:
+            start = _first(xp, array, all_dims(array, axis))
+            rest = xp.asarray(array - start)
+        else:
+            rest = array.astype(wide)
+        mean = add_reduce(xp, rest, axis, keepdim or axis is not None) / count
         rest -= mean
         squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
-        result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom if count else math.nan, squares.dtype)
+        result = add_reduce(xp, squares, axis, keepdim) / (freedom if count else math.nan)
         result = (xp.sqrt(result) if root else result).astype(array.real.dtype)
         if with_mean:
             mean = (start + mean).astype(array.dtype)

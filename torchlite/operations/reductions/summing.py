@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.values import Array, Namespace
+from ...core.values import Array, Namespace, dt
 from ...kernels.summing import FEW, add_reduce
 
 ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes the elements of a matrix, or of batches of planes, go
@@ -14,9 +14,12 @@ _STACKED: dict[tuple[int, ...], tuple[str, str]] = {ROWS: ("iaj", "ia"), COLUMNS
 _RUN = 1024  # elements of a row
 
 
-def carried(xp: Namespace, array: Array) -> Any:
+_WIDE = {dt.float32.numpy: dt.float64.numpy, dt.complex64.numpy: dt.complex128.numpy}
+
+
+def carried(array: Array) -> Any:
     """The dtype to carry a total in: rounding errors would add up in single precision."""
-    return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
+    return _WIDE.get(array.dtype, array.dtype)
 
 
 def sum_along(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Any:
