@@ -26,9 +26,7 @@ def _class_dim(self: Any) -> int:
 def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tuple[Any, Any, Any]:
     """Where in the flattened input the wanted elements lie, their classes, and which are not ignored (None: all)."""
     classes = self.shape[1 if self.ndim > 1 else 0]
-    if target.dtype != dt.int64.numpy:
-        target = target.astype(dt.int64.numpy)
-    target = target.reshape(-1)
+    target = target.astype(dt.int64.numpy, copy=False).reshape(-1)
     kept = None
     if (target.size and largest_unsigned(target) >= classes) or 0 <= ignore_index < classes:
         kept = target != ignore_index
@@ -66,7 +64,7 @@ def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int,
             losses = xp.where(kept, losses, 0)
     if reduction == NONE:
         return losses.astype(d, copy=False).reshape(shape), xp.zeros((), d)
-    total = wide.dtype.type(places.size) if counts is None else counts.sum()
+    total = places.size if counts is None else counts.sum()
     loss = xp.add.reduce(losses)
     if reduction == MEAN:
         loss = loss / total
