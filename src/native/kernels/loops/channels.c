@@ -18,7 +18,7 @@ void IN_ISA(channel_statistics)(const float *restrict x, double *restrict mean, 
         double sum = 0, squares = 0, part;
         for (N i = 0; i < n; i++) {
             const float *row = x + (i * channels + c) * size;
-            WIDE_SUM(part, size, row[i])
+            IN_ISA(add_up)(row, 0, &part, size);
             sum += part;
         }
         const double m = sum / (n * size);
@@ -60,11 +60,13 @@ void IN_ISA(channel_sums)(const float *restrict g, const float *restrict x, cons
         float m = mean[c];
         for (N k = 0; k < n; k++) {
             const float *of = g + (k * channels + c) * size, *row = x + (k * channels + c) * size;
-            double part;
-            WIDE_SUM(part, size, of[i])
-            total[c] += part;
-            WIDE_SUM(part, size, of[i] * (row[i] - m))
-            along[c] += part;
+            double sum = 0, far = 0;
+            PRAGMA(omp simd reduction(+ : sum, far)) for (N i = 0; i < size; i++) {
+                sum += of[i];
+                far += of[i] * (row[i] - m);
+            }
+            total[c] += sum;
+            along[c] += far;
         }
     }
 }
