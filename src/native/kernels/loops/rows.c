@@ -110,7 +110,8 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
 {
     for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
         float m = mean[r], v = rstd[r];
-        double sum = 0, along = 0, left = 0;  // the last is what the mean was rounded by
+        double sum = 0, along = 0;
+        float left = 0;  // what the mean was rounded by
         PRAGMA(omp simd reduction(+ : sum, along, left)) for (N i = 0; i < n; i++) {
             const float share = w ? g[i] * w[i] : g[i], far = x[i] - m;
             sum += share;
@@ -135,10 +136,9 @@ void IN_ISA(layer_norm_sums)(const float *restrict g, const float *restrict x, c
     float *restrict w = to, *restrict b = to + n;
     memset(to, 0, 2 * n * sizeof *to);
     for (N r = 0; r < rows; r++, g += n, x += n) {
-        float m = mean[r], v = rstd[r];
-        double left;
-        WIDE_SUM(left, n, x[i] - m)
-        float k = (float)(left / n * v);
+        float m = mean[r], v = rstd[r], left = 0;
+        TOTAL(left) for (N i = 0; i < n; i++) left += x[i] - m;
+        float k = left / (float)n * v;
         SIMD for (N i = 0; i < n; i++) {
             w[i] += g[i] * ((x[i] - m) * v - k);
             b[i] += g[i];
