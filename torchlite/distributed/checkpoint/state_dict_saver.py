@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ...distributed.process_group import Group
 from ...utils._pytree import tree_map
 from ..objects import broadcast_object_list
@@ -25,14 +25,12 @@ from .storage import StorageWriter
 __all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
 
 
+@shown_in("torch.distributed.checkpoint.state_dict_saver")
 class AsyncCheckpointerType(Enum):
     """Who writes while the program goes on; here it is a thread of this process."""
 
     THREAD = "thread"
     PROCESS = "process"
-
-
-bear_name(AsyncCheckpointerType, "torch.distributed.checkpoint.state_dict_saver")
 
 
 def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
