@@ -181,9 +181,7 @@ class ProcessGroup:
         begin(lambda error, other: work._finish(error, self._ranks[other] if other >= 0 else -1))
         return work
 
-    def _begin(
-        self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]
-    ) -> Work | None:
+    def _begin(self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]) -> Work | None:
         line = self._lines[id(call.engine)]
         if self._detailed:
             check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)

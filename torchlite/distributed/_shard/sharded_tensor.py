@@ -11,9 +11,7 @@ from ...distributed.process_group import Group
 from ..collectives import all_gather
 from ..world import _get_default_group
 
-globals().update(
-    placeholders("torch.distributed._shard.sharded_tensor", "ShardedTensorMetadata TensorProperties")
-)
+globals().update(placeholders("torch.distributed._shard.sharded_tensor", "ShardedTensorMetadata TensorProperties"))
 __all__ = ["Shard", "ShardMetadata", "ShardedTensor"]
 
 

@@ -126,9 +126,7 @@ class Join:
     def notify_join_context(joinable: Joinable) -> Work | None:
         """Tell the others that this process has inputs; what is returned counts those that have, when waited for."""
         if not hasattr(joinable, "_join_config"):
-            raise AssertionError(
-                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
-            )
+            raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")
         config = joinable._join_config
         if not (config.enable and config.is_first_joinable):
             return None
@@ -139,9 +137,7 @@ class Join:
             assert work is not None
             if work.result()[0].item() != group.size():
                 all_reduce(through, group=group)
-                raise RuntimeError(
-                    "Detected at least one rank that exhausted inputs. Throwing across all ranks."
-                )
+                raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return work
 
 

@@ -235,9 +235,7 @@ def _read_items(name: str, entry: Any, value: Any) -> Iterator[ReadItem]:
         raise ValueError(f"Invalid checkpoint metadata for {name}, expected BytesStorageMetadata but found "
                          f"{type(entry)}")  # fmt: skip
     if tuple(value.shape) != tuple(entry.size):
-        raise ValueError(
-            f"Size mismatch between saved {entry.size} and current: {size_of(value.shape)} for {name}",
-        )
+        raise ValueError(f"Size mismatch between saved {entry.size} and current: {size_of(value.shape)} for {name}")
     for offsets, piece in pieces_of(value):
         for number, chunk in enumerate(entry.chunks):
             common = _overlap(offsets, piece.shape, chunk)

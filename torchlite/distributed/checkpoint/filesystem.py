@@ -88,7 +88,7 @@ class FileSystemWriter(StorageWriter):
             warn(
                 f"Detected an existing checkpoint in {self.path / _METADATA}, overwriting since self.overwrite=True. "
                 "Past version 2.5 of PyTorch, `overwrite` will default to False. Set this variable to True to maintain "
-                "this functionality or False to raise when an existing checkpoint is found.",
+                "this functionality or False to raise when an existing checkpoint is found."
             )
         numbers = [int(file.stem.rpartition("_")[2]) for file in self.path.glob("__*_*.distcp")]
         first = max(numbers, default=-1) + 1

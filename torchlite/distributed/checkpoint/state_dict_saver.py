@@ -43,15 +43,13 @@ def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
     return process_group or _get_default_group()
 
 
-def storage_for(kind: Any, checkpoint_id: Any, storage: Any, intent: str) -> Any:
+def storage_for(kind: Any, checkpoint_id: Any, storage: Any) -> Any:
     """The storage that was given, or that of the folder that was named."""
     if storage is not None:
         storage.reset(checkpoint_id)
         return storage
     if not checkpoint_id:
-        raise RuntimeError(
-            "`checkpoint_id` must be specificed if storage_reader/storage_writer is None."
-        )
+        raise RuntimeError("`checkpoint_id` must be specificed if storage_reader/storage_writer is None.")
     return kind(checkpoint_id)
 
 
@@ -82,7 +80,7 @@ def save(
     The folder holds a checkpoint when this has returned; until then, the one that was there before.
     """
     group = group_for(process_group, no_dist, "save")
-    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer)
     return _save(plain_state(state_dict), writer, group, planner)
 
 
@@ -116,7 +114,7 @@ def async_save(
     """Save a copy of the state that is made now, while the program goes on; a future of what `save` returns."""
     state = plain_state(state_dict)
     kept = tree_map(_kept, state) if async_stager is None else async_stager.stage(state)
-    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer)
     group = group_for(process_group, no_dist, "save")
     own = None if group is None else new_group(group._ranks)  # whose collectives are not among the program's
     executor = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
