@@ -52,7 +52,7 @@ def _share(reduction: int, *operands: Any) -> float:
     return 1 / size if size else 1
 
 
-def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
+def _reduced_array(xp: Namespace, each: Array, reduction: int) -> Any:
     if reduction == NONE:
         return each
     total = xp.add.reduce(each, None)

@@ -385,7 +385,7 @@ def _check_exponent(self: Tensor, other: Tensor) -> None:
         raise not_implemented_for("ldexp_cpu_exp", other.dtype)
 
 
-def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
+def _ldexp(xp: Namespace, self: Array, exponent: Array) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
 

@@ -76,7 +76,7 @@ softmax_backward = Op(
 publish(softmax_backward, method=False)
 
 
-def _log_softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dtype: Any = None) -> Any:
+def _log_softmax_backward(xp: Namespace, g: Array, output: Array, axis: int, input_dtype: Any = None) -> Any:
     result = xp.exp(output, xp.empty(output.shape, output.dtype))
     result *= -add_reduce(xp, g, axis, True)
     result += g
