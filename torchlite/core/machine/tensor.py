@@ -17,7 +17,7 @@ from ..structs import know, whole
 from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, type_name, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
-from ..values.pickling import bear_name
+from ..values.pickling import shown_in
 from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
@@ -74,6 +74,7 @@ def wrap_shown(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     return t
 
 
+@shown_in("torch")
 class Tensor(TensorBase):
     """A multi-dimensional array that can be differentiated."""
 
@@ -482,7 +483,6 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-bear_name(Tensor, "torch")
 know(Tensor=whole(Tensor))
 quicken(
     Tensor, "shape", "size", "ndim", "dim", "ndimension", "numel", "nelement", "stride", "data_ptr", "is_cpu",
