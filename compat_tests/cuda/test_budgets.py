@@ -85,6 +85,9 @@ BUDGETS = {
     "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 2, 5),
     "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 3),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
+    "embedding of a part, padded": Budget(
+        lambda w, i: F.embedding(i[:, 1:], w, 0).transpose(0, 1), lambda: (randn(10, 8), classes(4, 6, below=10)), 2, 6
+    ),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
@@ -126,7 +129,9 @@ BUDGETS = {
 
 
 # What halves take where it is more: some sums are made in float32 beside them.
-IN_HALVES: dict[str, dict[str, int]] = {"embedding": {"both": 4}, "index": {"both": 7}}
+IN_HALVES: dict[str, dict[str, int]] = {
+    "embedding": {"both": 4}, "embedding of a part, padded": {"both": 7}, "index": {"both": 7},
+}  # fmt: skip
 
 
 def told(call):
@@ -188,6 +193,17 @@ class Recurrent(nn.Module):
         return self.out(self.cell(x)[0][:, -1])
 
 
+class Words(Recurrent):
+    """A model that reads what comes before each word, of lines that are filled up with zeros."""
+
+    def __init__(self):
+        super().__init__(nn.LSTM)
+        self.words = nn.Embedding(20, 8, padding_idx=0)
+
+    def forward(self, words):
+        return super().forward(self.words(words[:, :-1]))
+
+
 def images(*shape):
     return torch.randn(shape, device="cuda")
 
@@ -205,6 +221,7 @@ TRAINED = {
     "transformer": (Attention, lambda: classes(4, 6, below=20), torch.optim.AdamW),
     "lstm": (lambda: Recurrent(nn.LSTM), lambda: images(4, 5, 8), torch.optim.RMSprop),
     "gru": (lambda: Recurrent(nn.GRU), lambda: images(4, 5, 8), torch.optim.Adagrad),
+    "lstm of words": (Words, lambda: classes(4, 6, below=20), torch.optim.NAdam),
 }  # fmt: skip
 
 

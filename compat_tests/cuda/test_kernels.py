@@ -106,7 +106,9 @@ def test_batch_norm(shape, affine):
 @pytest.mark.parametrize("padding", [None, 1])
 def test_embedding(padding):
     indices = torch.tensor([[1, 3, 1], [0, 1, 4]])
-    alike(lambda w: F.embedding(indices.to(w.device), w, padding_idx=padding), numbers(5, 3))
+    for way in (lambda i: i, lambda i: i.t()[1:], lambda i: i.int()):
+        for turned in (lambda t: t, lambda t: t.transpose(0, 1)):
+            alike(lambda w: turned(F.embedding(way(indices.to(w.device)), w, padding_idx=padding)), numbers(5, 3))
     with pytest.raises(torch.AcceleratorError, match="index 9 is out of range"):
         F.embedding(torch.tensor([0, 9], device="cuda"), numbers(5, 3).cuda()).cpu()
 

@@ -70,8 +70,7 @@ _THREADS = 256
 
 
 def _knows(array: Any, target: Any, weight: Any) -> bool:
-    of_targets = target.dtype == np.int64 and target.size > 0 and target.flags.c_contiguous
-    return of_targets and rows_of_one_type(array, weight)
+    return target.dtype == np.int64 and target.size > 0 and rows_of_one_type(array, weight)
 
 
 def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -80,7 +79,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     loss, total = cupy.empty((), input.dtype), cupy.empty((), input.dtype)
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
-        input, target, weight, loss, total, target.size, ignore_index, classes, math.prod(input.shape[2:]),
+        input, cupy.ascontiguousarray(target), weight, loss, total, target.size, ignore_index, classes, math.prod(input.shape[2:]),
         np.int32(reduction == _MEAN), asserts.places(),
     )  # fmt: skip
     _kernels.launch("nll", input.dtype, 1, (_THREADS,), arguments)
@@ -93,7 +92,7 @@ def _nll_backward(g: Any, input: Any, target: Any, weight: Any, reduction: int, 
     made = cupy.empty_like(input)
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
-        g, target, weight, total, made, made.size, ignore_index, classes, math.prod(input.shape[2:]),
+        g, cupy.ascontiguousarray(target), weight, total, made, made.size, ignore_index, classes, math.prod(input.shape[2:]),
         np.int32(reduction == _MEAN), np.int32(g.ndim > 0), asserts.places(),
     )  # fmt: skip
     _kernels.launch("nll_backward", input.dtype, -(-made.size // _THREADS), (_THREADS,), arguments)
