@@ -76,6 +76,11 @@ BUDGETS = {
     "bce_with_logits": Budget(
         F.binary_cross_entropy_with_logits, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2
     ),
+    "binary_cross_entropy": Budget(
+        F.binary_cross_entropy, lambda: (torch.rand(8, 16, device="cuda", requires_grad=True), randn(8, 16).detach()),
+        2, 3,
+    ),
+    "one_hot": Budget(lambda x, i: x * F.one_hot(i, 16), lambda: (randn(8, 16), classes(8)), 5, 7),
     "max": Budget(lambda x: x.max(), lambda: (randn(8, 16),), 1, 4),
     "norm": Budget(lambda x: x.norm(), lambda: (randn(8, 16),), 1, 2),
     "norm along a dimension": Budget(lambda x: x.norm(dim=1), lambda: (randn(8, 16),), 1, 2),

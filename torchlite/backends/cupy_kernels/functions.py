@@ -10,7 +10,7 @@ import numpy as np
 from cupy._core import create_ufunc
 
 from ..cupy_bits import in_wide
-from . import formulas, maps, places, products
+from . import formulas, losses, maps, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 _NONE = np.dtype(bool)  # of numbers
@@ -151,6 +151,7 @@ xp = Namespace(
     isin=_isin,
     where=_where,
     accumulate=places.accumulate,
+    check_probabilities=losses.check_probabilities,
     check_range=places.check_range,
     combine=places.combine,
     index_add=places.index_add,

@@ -133,6 +133,7 @@ _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
 _kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]), TYPES)
 _WIDE = ", float"  # of halves: what they are added to
 _named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", ""), ("add_to", _WIDE)))  # of halves, too
+_MOVED = {t.itemsize: t for t in map(np.dtype, (np.float16, np.float32, np.float64))}  # as what numbers are moved
 _THREADS, _MOST_DIMS = 256, 8
 _STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]
 _PLACES = np.dtype([("dims", np.int64), *_STEPS, ("step", np.int64), ("rows", np.int64), ("low", np.int64)])
@@ -176,8 +177,12 @@ def _walk(
     low: int = 0,
 ) -> Any:  # fmt: skip
     """Launch a kernel over all that is named, of a shape in which indices begin at `dim`; gives what goes with `x`."""
-    n, widens = len(shape), name == "add_to" and x.dtype == np.float32 and other.dtype not in TYPES
-    if other.dtype not in STORED or not (widens or other.dtype == x.dtype):
+    n, values, widens = len(shape), other, False
+    if name == "add_to":
+        widens = x.dtype == np.float32 and other.dtype not in TYPES
+    elif x.itemsize in _MOVED and x.dtype == other.dtype:
+        x, values = x.view(_MOVED[x.itemsize]), other.view(_MOVED[x.itemsize])
+    if values.dtype not in STORED or not (widens or values.dtype == x.dtype):
         return NotImplemented
     if index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
         return NotImplemented
@@ -185,12 +190,12 @@ def _walk(
     mine = (*steps[:dim], *[0] * (n - x.ndim + 1), *steps[dim + 1 :])
     places = np.zeros((), _PLACES)
     places["dims"], places["step"], places["rows"], places["low"] = n, steps[dim], x.shape[dim], low
-    for field, values in (("size", shape), ("mine", mine), ("theirs", theirs), ("along", along)):
-        places[field][: len(values)] = values
+    for field, numbers in (("size", shape), ("mine", mine), ("theirs", theirs), ("along", along)):
+        places[field][: len(numbers)] = numbers
     total = math.prod(shape)
     if total:
-        given = x, index, other, total, places, asserts.places()
-        _named.launch(name, other.dtype, -(-total // _THREADS), (_THREADS,), given, _WIDE if widens else "")
+        given = x, index, values, total, places, asserts.places()
+        _named.launch(name, values.dtype, -(-total // _THREADS), (_THREADS,), given, _WIDE if widens else "")
     return other
 
 
@@ -214,8 +219,10 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 
 def _written(name: str, x: Any, dim: int, index: Any, values: Any) -> Any:
-    if values.__class__ is not cupy.ndarray or x.ndim != index.ndim:
+    if x.ndim != index.ndim:
         return NotImplemented
+    if values.__class__ is not cupy.ndarray:
+        values = cupy.broadcast_to(cupy.full((), values, x.dtype), index.shape)
     theirs = _steps(values)
     return _walk(name, x, dim % max(1, x.ndim), index, index.shape, _steps(index), values, theirs)
 
