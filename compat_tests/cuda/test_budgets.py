@@ -118,7 +118,10 @@ BUDGETS = {
     "conv_transpose2d": Budget(
         lambda x, w: F.conv_transpose2d(x, w, stride=2), lambda: (randn(2, 4, 8, 8), randn(4, 3, 2, 2)), 2, 6
     ),
-    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 2, 5),
+    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 1, 4),
+    "index of two dimensions": Budget(
+        lambda x, i, j: x[i, j], lambda: (randn(2, 8, 16), classes(5, below=2), classes(5, below=8)), 2, 7
+    ),
     "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 1, 3),
     "scatter": Budget(
         lambda x, y, i: x.scatter(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 5
@@ -135,7 +138,8 @@ BUDGETS = {
 
 # What halves take where it is more: some sums are made in float32 beside them.
 IN_HALVES: dict[str, dict[str, int]] = {
-    "embedding": {"both": 4}, "embedding of a part, padded": {"both": 7}, "index": {"both": 7},
+    "embedding": {"both": 4}, "embedding of a part, padded": {"both": 7}, "index": {"both": 6},
+    "index of two dimensions": {"both": 9},
 }  # fmt: skip
 
 

@@ -276,13 +276,18 @@ def test_what_is_indexed_along_a_dimension(dtype):
     x, index = numbers(3, 4, 5, dtype=dtype), torch.tensor([[1, -1, 1], [0, 3, -4]])
     for pick in (
         lambda t, i: t[i % 3], lambda t, i: t[:, i], lambda t, i: t[:, :, i[0]], lambda t, i: t.transpose(0, 2)[i],
-        lambda t, i: t[:, i, i], lambda t, i: t[..., i[:0]],
+        lambda t, i: t[:, i, i], lambda t, i: t[..., i[:0]], lambda t, i: t[i % 3, i, i[0]],
+        lambda t, i: t[i % 3, :, i], lambda t, i: t.transpose(0, 1)[i[:, None], i % 3],
     ):  # fmt: skip
         alike(lambda t, pick=pick: pick(t, index.to(t.device)), x, rtol=1e-5, atol=1e-5)
     y = torch.zeros(2, 3, device="cuda")
     y.index_put_((torch.tensor([0, 2], device="cuda"),), torch.ones(2, 3, device="cuda"), accumulate=True)
     with pytest.raises(torch.AcceleratorError, match="index 2 is out of range"):
         y.cpu()
+    for wrong in ((5, 0, 0), (0, -5, 0), (0, 0, 7)):
+        named = x.cuda()[tuple([torch.tensor([0, at], device="cuda") for at in wrong])]
+        with pytest.raises(torch.AcceleratorError, match=rf"index {sum(wrong)} is out of range"):
+            named.cpu()
 
 
 @pytest.mark.parametrize(
