@@ -122,6 +122,7 @@ BUDGETS = {
     "index of two dimensions": Budget(
         lambda x, i, j: x[i, j], lambda: (randn(2, 8, 16), classes(5, below=2), classes(5, below=8)), 2, 7
     ),
+    "arange": Budget(lambda x: x + torch.arange(16, device="cuda"), lambda: (randn(8, 16),), 3, 4),
     "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 1, 3),
     "scatter": Budget(
         lambda x, y, i: x.scatter(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 5
@@ -184,12 +185,13 @@ def test_launches(name, dtype):
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.words = nn.Embedding(20, 16)
+        self.words, self.places = nn.Embedding(20, 16), nn.Embedding(6, 16)
         self.block = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True, norm_first=True)
         self.out = nn.Linear(16, 20)
 
     def forward(self, words):
-        return self.out(self.block(self.words(words)).mean(1))
+        places = torch.arange(words.shape[1], device=words.device)
+        return self.out(self.block(self.words(words) + self.places(places)).mean(1))
 
 
 class Recurrent(nn.Module):
