@@ -282,8 +282,7 @@ class GraphTask:
                         break
                 if not keep_graph and node.saved_entries:
                     node.saved_entries = None
-                following = leaves = None
-                others = 0
+                following, leaves, others = None, (), 0
                 for edge, grad in zip(node.next_edges, results):
                     if edge.__class__ is tuple:
                         to, at = edge
@@ -310,15 +309,14 @@ class GraphTask:
                     if left:
                         continue
                     if to.__class__ is int:
-                        if leaves is None:
-                            leaves, others = [], len(ready) + (following is not None)
-                        leaves.append(edge)
+                        others = others if leaves else len(ready) + (following is not None)
+                        leaves = (*leaves, edge)
                     elif following is None and not ready:
                         following = to
                     else:
                         heappush(ready, (-to.sequence_nr, to))
                 results = edge = grad = have = entry = to = None  # type: ignore[assignment]
-                if leaves is not None:
+                if leaves:
                     waits = len(ready) + (following is not None)
                     for edge in leaves if len(leaves) + waits < 4 else queued(leaves, others, waits - others):
                         self.reach_leaf(edge, waiting.pop(id(edge)))
