@@ -418,6 +418,19 @@ def test_functions_are_functions() -> None:
     assert torchlite.Tensor.add(torchlite.ones(2), 1).tolist() == [2, 2]
 
 
+def test_parts_are_not_taken_away() -> None:
+    """What C reads is always there, whatever a program does to a tensor or a node."""
+    t = torchlite.ones(2, requires_grad=True)
+    node = (t * t).sum().grad_fn
+    for owner in (t, node):
+        for name in next(cls for cls in type(owner).__mro__ if cls.__name__.endswith("Parts")).__slots__:
+            with pytest.raises(AttributeError, match=f"attribute '{name}' of .* objects cannot be deleted"):
+                delattr(owner, name)
+    t.mine = 1
+    del t.mine
+    assert not hasattr(t, "mine")
+
+
 def test_tensors_have_attributes_and_weak_references() -> None:
     import weakref
 

@@ -17,6 +17,22 @@ from compat_tests.side_by_side import same_story
 from torchlite.core.values import errors
 from torchlite.nn import Parameter
 
+_ASKED = "H T shape ndim nbytes device layout is_leaf grad_fn is_cpu is_mps is_nested is_quantized _version _base"
+
+
+@pytest.mark.parametrize("name", _ASKED.split())
+def test_what_is_only_asked_for_is_not_set(name):
+    pytest.importorskip("torch")
+    import torch
+
+    def told(library, change):
+        with pytest.raises(AttributeError) as refused:
+            change(library.ones(2))
+        return str(refused.value)
+
+    for change in (lambda t: setattr(t, name, 5), lambda t: delattr(t, name)):
+        assert told(tl, change) == told(torch, change)
+
 
 def test_from_numpy_and_numpy_share_memory():
     array = np.arange(6.0).reshape(2, 3)

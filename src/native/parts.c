@@ -24,6 +24,16 @@
 #define NESTED_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Nested, field)},
 #define DUAL_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Dual, field)},
 
+// A part that is taken away would be missed by all who read it: it can be given another value only.
+static int set_part(PyObject *self, PyObject *name, PyObject *value)
+{
+    PyObject *member = value == NULL && PyUnicode_Check(name) ? _PyType_Lookup(Py_TYPE(self), name) : NULL;
+    if (member == NULL || Py_TYPE(member) != &PyMemberDescr_Type)
+        return PyObject_GenericSetAttr(self, name, value);
+    PyErr_Format(PyExc_AttributeError, "attribute '%U' of '%s' objects cannot be deleted", name, Py_TYPE(self)->tp_name);
+    return -1;
+}
+
 static PyGetSetDef dict_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
 
 // ---- memory
@@ -137,6 +147,7 @@ Node *new_node(PyObject *node_class)
     .tp_traverse = (traverseproc)prefix##_traverse, \
     .tp_clear = (inquiry)prefix##_clear, \
     .tp_dealloc = prefix##_dealloc, \
+    .tp_setattro = set_part, \
     .tp_members = MEMBERS, \
     __VA_ARGS__ \
 }

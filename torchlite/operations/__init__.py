@@ -74,7 +74,7 @@ try:
         view_copies,
     )
     from .signals import fourier, spectral
-    from .torch_names import absent_kinds, aten_forms, older_methods, quantized, rare
+    from .torch_names import absent_kinds, aten_forms, older_methods, quantized, rare, read_only
 finally:
     if _collects:
         gc.enable()

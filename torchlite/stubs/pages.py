@@ -108,6 +108,11 @@ def _class(words: Words, cls: type, definition: Definition) -> list[str]:
     return [f"class {cls.__name__}({bases}):", *["    " + line for line in body or ["..."]]]
 
 
+def _is_for_use(f: Any) -> bool:
+    """Whether a property's function is there, and not to refuse."""
+    return f is not None and getattr(f, "__annotations__", {}).get("return") != "NoReturn"
+
+
 _NOT_SHOWN = frozenset((
     "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__hash__", "__module__", "__slotnames__", "__slots__",
     "__static_attributes__", "__weakref__",
@@ -121,8 +126,8 @@ def _member(words: Words, name: str, value: Any) -> list[str]:
         return [f"@{type(value).__name__}", *lines(words, name, value.__func__)]
     if hasattr(value, "fget"):
         kind = words.result_of(value.fget)
-        setter = [f"@{name}.setter", f"def {name}(self, value: {kind}) -> None: ..."] if value.fset else []
-        deleter = [f"@{name}.deleter", f"def {name}(self) -> None: ..."] if value.fdel else []
+        setter = [f"@{name}.setter", f"def {name}(self, value: {kind}) -> None: ..."] if _is_for_use(value.fset) else []
+        deleter = [f"@{name}.deleter", f"def {name}(self) -> None: ..."] if _is_for_use(value.fdel) else []
         return ["@" + words.known("_property"), f"def {name}(self) -> {kind}: ...", *setter, *deleter]
     if callable(value) and not isinstance(value, type):
         return lines(words, name, value, method=True)
