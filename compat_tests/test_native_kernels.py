@@ -1278,6 +1278,25 @@ def test_compressed_rows_are_added_up_in_pytorchs_order(isa, each, dtype):
         assert in_order(products[low:high, 0], dtype, lanes) == vector[i]
 
 
+@pytest.mark.parametrize("width", [0, 8])
+def test_threads_share_compressed_rows(isa, width):
+    r = np.random.default_rng(width)
+    rows = np.sort(r.integers(0, 4000, 50_000))
+    starts, columns = np.searchsorted(rows, np.arange(4001)), r.integers(0, 20, rows.size)
+    values = r.standard_normal(rows.size, np.float32)
+    dense = r.standard_normal((20, width) if width else 20, np.float32)
+    kernel, threads = native.Kernel("sparse.product_of_rows", lambda *_: None), torchlite.get_num_threads()
+    try:
+        made = []
+        for count in (1, 3):
+            torchlite.set_num_threads(count)
+            made.append(kernel(np, starts, columns, values, dense))
+        columns[-1] = 20
+        assert np.array_equal(*made) and kernel(np, starts, columns, values, dense) is None
+    finally:
+        torchlite.set_num_threads(threads)
+
+
 # ---- random numbers: the same to the bit
 
 
