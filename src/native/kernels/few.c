@@ -75,14 +75,13 @@ static void fill(float *to, N n, float value)
     for (N i = 0; i < n; i++) to[i] = value;
 }
 
-// Numbers with so many more before them along each dimension, but for the last ones that are left as they are, and how far
-// apart the parts of a dimension are and come to be.
+// Numbers with so many more before them along each of at least two dimensions, but for the last ones that are left as they
+// are, and how far apart the parts of a dimension are and come to be.
 typedef struct {
     const float *from;
     float *to, value;
     int ndim;
-    const npy_intp *sizes, *shape;
-    N before[NPY_MAXDIMS], apart[NPY_MAXDIMS], to_apart[NPY_MAXDIMS];
+    N sizes[NPY_MAXDIMS + 1], shape[NPY_MAXDIMS + 1], before[NPY_MAXDIMS + 1], apart[NPY_MAXDIMS + 1], to_apart[NPY_MAXDIMS + 1];
 } Padding;
 
 // Where along a dimension, from one place to another, numbers begin and end.
@@ -95,11 +94,13 @@ static Span span_of(const Padding *w, int d, N first, N after)
 }
 
 // Rows that follow each other: some numbers of each, and what there is beside them.
-static void pad_rows(const Padding *w, const float *from, float *to, N rows, Span s)
+static void pad_rows(const Padding *w, const float *from, float *to, N rows)
 {
     const int d = w->ndim - 1;
-    const N apart = w->to_apart[d], lead = s.begun * apart, run = (s.ended - s.begun) * apart, tail = (w->shape[d] - s.ended) * apart;
-    for (N i = 0; i < rows; i++, from += w->sizes[d] * apart) {
+    const Span s = span_of(w, d, 0, w->shape[d]);
+    const N apart = w->apart[d], lead = s.begun * apart, run = (s.ended - s.begun) * apart, tail = (w->shape[d] - s.ended) * apart;
+    from += (s.begun - w->before[d]) * apart;
+    for (; rows--; from += w->apart[d - 1]) {
         fill(to, lead, w->value);
         memcpy(to + lead, from, run * sizeof *to);
         fill(to + lead + run, tail, w->value);
@@ -114,14 +115,8 @@ static void pad_along(const Padding *w, int d, const float *from, float *to, N f
     const Span s = span_of(w, d, first, after);
     from += (s.begun - w->before[d]) * n;
     fill(to + first * apart, (s.begun - first) * apart, w->value);
-    if (d == w->ndim - 1) {
-        memcpy(to + s.begun * apart, from, (s.ended - s.begun) * apart * sizeof *to);
-    } else if (d == w->ndim - 2) {
-        const Span row = span_of(w, d + 1, 0, w->shape[d + 1]);
-        pad_rows(w, from + (row.begun - w->before[d + 1]) * w->apart[d + 1], to + s.begun * apart, s.ended - s.begun, row);
-    } else {
-        for (N i = s.begun; i < s.ended; i++, from += n) pad_along(w, d + 1, from, to + i * apart, 0, w->shape[d + 1]);
-    }
+    if (d == w->ndim - 2) pad_rows(w, from, to + s.begun * apart, s.ended - s.begun);
+    else for (N i = s.begun; i < s.ended; i++, from += n) pad_along(w, d + 1, from, to + i * apart, 0, w->shape[d + 1]);
     fill(to + s.ended * apart, (after - s.ended) * apart, w->value);
 }
 
@@ -136,30 +131,33 @@ static PyObject *pad(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *x = count == 3 && PyTuple_CheckExact(a[1]) ? floats(a[0]) : NULL, *value = x ? floats(a[2]) : NULL;
     if (!value || PyTuple_GET_SIZE(a[1]) % 2 || PyArray_NDIM(value) || !PyArray_NDIM(x) || !PyArray_SIZE(x)) return NULL;
-    const int ndim = PyArray_NDIM(x);
+    const int lone = PyArray_NDIM(x) == 1, ndim = PyArray_NDIM(x) + lone;  // a lone dimension is a row
     const N FAR = (N)1 << 40;
-    N more;
-    npy_intp shape[NPY_MAXDIMS], left[NPY_MAXDIMS];
-    Padding work = {.from = data_of(x), .value = *data_of(value), .ndim = ndim, .sizes = PyArray_DIMS(x), .shape = shape};
-    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
-    memcpy(left, shape, ndim * sizeof *left);
+    N more, left[NPY_MAXDIMS + 1];
+    Padding work = {.from = data_of(x), .value = *data_of(value), .ndim = ndim, .sizes = {1}};
+    memcpy(work.sizes + lone, PyArray_DIMS(x), (ndim - lone) * sizeof *left);
+    memcpy(work.shape, work.sizes, sizeof work.shape);
+    memcpy(left, work.sizes, sizeof left);
     for (int i = 0; i < PyTuple_GET_SIZE(a[1]); i++) {
         const int d = ndim - 1 - i / 2;
-        if (d < 0 || !whole_number(PyTuple_GET_ITEM(a[1], i), &more) || more > FAR || more < -FAR) return NULL;
-        shape[d] += more;
+        if (d < lone || !whole_number(PyTuple_GET_ITEM(a[1], i), &more) || more > FAR || more < -FAR) return NULL;
+        work.shape[d] += more;
         left[d] += more < 0 ? more : 0;
         if (i % 2 == 0) work.before[d] = more;
     }
-    for (int d = 0; d < ndim; d++) {
-        if (shape[d] <= 0 || left[d] < 0) return NULL;
-        work.apart[d] = product(work.sizes + d + 1, ndim - d - 1);
-        work.to_apart[d] = product(shape + d + 1, ndim - d - 1);
+    N to_apart = 1, apart = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        if (work.shape[d] <= 0 || left[d] < 0) return NULL;
+        work.apart[d] = apart;
+        work.to_apart[d] = to_apart;
+        apart *= work.sizes[d];
+        to_apart *= work.shape[d];
     }
-    PyArrayObject *y = fresh(ndim, shape);
+    PyArrayObject *y = fresh(ndim - lone, work.shape + lone);
     if (!y) return PyErr_Clear(), NULL;
     work.to = data_of(y);
-    for (int d; (d = work.ndim - 1) > 0 && !work.before[d] && shape[d] == work.sizes[d];) work.ndim--;
-    SHARED(pad_share, work, *shape, PyArray_SIZE(y) / *shape);
+    for (int d; (d = work.ndim - 1) > 1 && !work.before[d] && work.shape[d] == work.sizes[d];) work.ndim--;
+    SHARED(pad_share, work, *work.shape, PyArray_SIZE(y) / *work.shape);
     return (PyObject *)y;
 }
 

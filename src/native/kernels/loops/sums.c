@@ -103,7 +103,7 @@ void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weigh
             float w[FEW];
             for (N k = 0; k < FEW; k++) {
                 row[k] = r + k < rows ? x + (r + k) * n + first : nothing;
-                w[k] = weights && r + k < rows ? weights[r + k] : 0;
+                w[k] = weights && r + k < rows ? weights[r + k] : 1;
             }
 #define TOGETHER(each) \
             SIMD for (N i = 0; i < some; i++) { \
@@ -112,8 +112,7 @@ void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weigh
                 total[i] += part; \
             }
             if (squared) TOGETHER(row[k][i] * row[k][i])
-            else if (weights) TOGETHER(row[k][i] * w[k])
-            else TOGETHER(row[k][i])
+            else TOGETHER(row[k][i] * w[k])
         }
         SIMD for (N i = 0; i < some; i++) y[first + i] = (float)total[i];
     }
