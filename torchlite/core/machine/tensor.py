@@ -74,6 +74,11 @@ def wrap_shown(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     return t
 
 
+def _no(t: Tensor) -> bool:
+    """Whether the tensor is of a kind that there is not here."""
+    return False
+
+
 @shown_in("torch")
 class Tensor(TensorBase):
     """A multi-dimensional array that can be differentiated."""
@@ -203,7 +208,7 @@ class Tensor(TensorBase):
         """Whether the layout is `torch.sparse_csr`."""
         return self.backend.layout is sparse_csr
 
-    is_mkldnn = is_nested = is_mps = is_xpu = is_xla = is_vulkan = is_ipu = is_mtia = is_maia = False
+    is_mkldnn, is_nested, is_mps, is_xpu, is_xla, is_vulkan, is_ipu, is_mtia, is_maia = map(property, [_no] * 9)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers (real ones)."""
@@ -491,4 +496,4 @@ quicken(
 )  # fmt: skip
 
 overrides(Tensor)  # from now on the fast paths know it
-UNCONVERTED.update((Tensor.__repr__, Tensor.grad.__get__))
+UNCONVERTED.update((Tensor.__repr__, Tensor._base.__get__, Tensor.grad.__get__))

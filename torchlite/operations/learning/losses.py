@@ -29,6 +29,7 @@ from ...core.values import (
     contiguous_format,
     dt,
     not_implemented_for,
+    or_own,
     within,
 )
 from ..formulas import Formula, tensors
@@ -266,14 +267,19 @@ soft_margin_loss = publish_python(
 # ---- of probabilities
 
 
-def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+@or_own  # devices say so when they are waited for
+def check_probabilities(xp: Namespace, x: Array) -> None:
+    """Raise if an element does not lie between 0 and 1."""
+    if x.size and not bool(((x >= 0) & (x <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def _check_likelihoods(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     backend = self.backend.real
-    if backend.values and not backend.level and self.array.size:
-        x = self.array
-        if not bool(((x >= 0) & (x <= 1)).all()):
-            raise RuntimeError("all elements of input should be between 0 and 1")
+    if backend.values and not backend.level:
+        check_probabilities(backend.xp, self.array)
 
 
 def _weighted(made: Any, weight: Any) -> Any:
@@ -303,7 +309,7 @@ binary_cross_entropy = publish(
         lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
         lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
         lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
-        label="binary_cross_entropy", check=_check_probabilities, as_self=True,
+        label="binary_cross_entropy", check=_check_likelihoods, as_self=True,
         non_differentiable=("weight",),
     ),
     function=False, method=False,

@@ -168,10 +168,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
     shape, pivots = LU_data.array.shape, LU_pivots.array.shape
     if unpack_pivots and (pivots[:-1] != shape[:-2] or not pivots or pivots[-1] < min(shape[-2:])):
         raise RuntimeError(_PIVOTS)
-    nothing = LU_data.new_empty((0,))
-    P = permutation.apply(LU_pivots, LU_data.shape[-2]).to(LU_data.dtype) if unpack_pivots else nothing
-    L, U = factors.apply(LU_data) if unpack_data else (nothing, nothing.clone())
-    return _UNPACKED((P, L, U))
+    L, U = factors.apply(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))
+    made = permutation.apply(LU_pivots, shape[-2]).to(LU_data.dtype) if unpack_pivots else LU_data.new_empty((0,))
+    return _UNPACKED((made, L, U))
 
 
 # ---- the factorisation

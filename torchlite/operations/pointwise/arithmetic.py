@@ -88,7 +88,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-method("__pos__")(Tensor.positive)
+Tensor.__pos__ = Tensor.positive  # type: ignore[method-assign]
 
 
 def times(xp: Namespace, array: Array, factor: Any) -> Any:
@@ -309,7 +309,7 @@ reciprocal = Unary(
 publish(reciprocal, inplace=True)
 
 
-@method("__rtruediv__", "__rdiv__")
+@method("__rdiv__", "__rtruediv__")
 @left_to_other
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
