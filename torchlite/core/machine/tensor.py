@@ -23,6 +23,7 @@ from .batching import refuse_batch
 from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import dispatch, needs_dispatch, overrides
+from .read_only import read_only
 from .subclasses import UNCONVERTED, adapt, converted
 from .tensor_base import Extra, TensorBase, check_data, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
@@ -488,7 +489,7 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-know(Tensor=whole(Tensor))
+know(Tensor=whole(read_only(Tensor)))
 quicken(
     Tensor, "shape", "size", "ndim", "dim", "ndimension", "numel", "nelement", "stride", "data_ptr", "is_cpu",
     "is_cuda", "requires_grad", "is_leaf", "grad_fn", "grad", "_version", "data", "__len__", "__bool__", "__int__",
