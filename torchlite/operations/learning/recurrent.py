@@ -250,9 +250,9 @@ def _declare(name: str, mode: str) -> None:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         if mode == "LSTM":
             _tell_of_projections(input, hx)
-            if is_watched() and one_dnn.takes(input, *both(hx), params):
+            if is_watched() and one_dnn.takes(input, hx, params):
                 settings = (has_biases, num_layers, dropout, train, bidirectional, batch_first)
-                output, *last = one_dnn.lstm(x, *both(hx), params, *settings)
+                output, *last = one_dnn.lstm(x, hx, params, *settings)
                 return (output.transpose(0, 1) if batch_first else output, *last)
         made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
         turned = made[0].transpose_ if is_watched() else made[0].transpose
