@@ -41,6 +41,7 @@ from .out_history import refuse_history
 from .overrides import PLAIN, dispatch, needs_dispatch, overridable, public
 from .plan import Made, Plan, Plans, form_of_call, kernel_alone, plan_op, planned
 from .rare import refuse_rare
+from .read_only import read_only
 from .registry import functions
 from .remembered import MISSED
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown
