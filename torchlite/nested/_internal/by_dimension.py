@@ -198,7 +198,7 @@ def _index_put(
         )
     else:  # whole components
         chosen = (which == tensors.arange(ragged.batch).unsqueeze(1)).any(1)
-        inner = [None] * (ragged.dim - 1) + [chosen.repeat_interleave(ragged.counts())]  # type: ignore[list-item]
+        inner = [None] * (ragged.dim - 1) + [chosen.repeat_interleave(ragged.counts())]
     made = func(values_of(self), tuple(inner), values, accumulate)
     return self if made is self._values else nested(made, ragged)
 

@@ -17,20 +17,18 @@ from . import recurrent_kernels
 _LSTM = 2  # the number of the mode
 
 
-def takes(input: Tensor, states: Sequence[Tensor], params: Sequence[Tensor]) -> bool:
+def takes(input: Tensor, hx: Tensor, cx: Tensor, params: Sequence[Tensor]) -> bool:
     """Whether PyTorch leaves these layers to oneDNN, which has none with projections."""
-    h, c = states
-    ours = all([t.dtype is dt.float32 and t.backend.device.type == "cpu" for t in (input, h, c, *params)])
-    return ours and bool(input.numel()) and h.shape[2] == c.shape[2]
+    ours = all([t.dtype is dt.float32 and t.backend.device.type == "cpu" for t in (input, hx, cx, *params)])
+    return ours and bool(input.numel()) and hx.shape[2] == cx.shape[2]
 
 
 def _kernel(
     xp: Namespace, input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, h: Array, c: Array, reverse: bool,
     batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool, *_: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    biases = (b_ih, b_hh) if has_biases else (None, None)
-    operands = (input, h, c, w_ih, w_hh, *biases, None)
-    output, h, c, *kept = recurrent_kernels.forward(xp, *operands, "LSTM", None, reverse)  # type: ignore[call-arg]
+    biases: tuple[Any, Any] = (b_ih, b_hh) if has_biases else (None, None)
+    output, h, c, *kept = recurrent_kernels.forward(xp, input, h, c, w_ih, w_hh, *biases, None, "LSTM", None, reverse)
     return output, h, c, xp.concatenate([a.ravel() for a in kept]).view(np.uint8)
 
 
@@ -50,8 +48,11 @@ def _backward(
     num_layers: int, has_biases: bool, train: bool, bidirectional: bool, batch_sizes: Any, batch_first: bool,
     workspace: Array,
 ) -> tuple[Any, ...]:  # fmt: skip
-    operands = (g, g_h, g_c, input, h, c, w_ih, w_hh, None, *_kept(workspace, input, hidden_size))
-    made = recurrent_kernels.backward(xp, *operands, "LSTM", None, reverse, [True] * 7 + [False])  # type: ignore[call-arg]
+    gates, hidden, cells = _kept(workspace, input, hidden_size)
+    made = recurrent_kernels.backward(
+        xp, g, g_h, g_c, input, h, c, w_ih, w_hh, None, gates, hidden, cells, "LSTM", None, reverse,
+        [True] * 7 + [False],
+    )  # fmt: skip
     to_input, to_h, to_c, to_ih, to_hh, *to_biases = made[:7]
     if not has_biases:
         to_biases = [xp.zeros_like(b_ih), xp.zeros_like(b_hh)]
@@ -106,11 +107,11 @@ def _direction(
 
 
 def lstm(
-    x: Tensor, begun: Sequence[Tensor], params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float,
+    x: Tensor, hx: Tensor, cx: Tensor, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float,
     train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """All layers in both directions: the output, and the last states of each."""
-    (hx, cx), each = begun, 4 if has_biases else 2
+    each = 4 if has_biases else 2
     x, last, at = x.contiguous(), [], 0
     for layer in range(num_layers):
         if layer and train and dropout:
