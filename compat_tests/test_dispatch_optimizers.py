@@ -20,6 +20,12 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+FUSED = [
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("AdamW", {"maximize": True}), ("Adagrad", {"lr_decay": 0.1}),
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.2, "weight_decay": 0.1}),
+]  # fmt: skip
+
+
 def stepped(lib, name, options):
     """What parameters of two kinds, and their state, come to."""
     base = importlib.import_module(f"{lib.__name__}.utils._python_dispatch").TorchDispatchMode
@@ -30,7 +36,7 @@ def stepped(lib, name, options):
 
     values = [lib.linspace(-1, 1, 6).reshape(2, 3), lib.linspace(1, 2, 4), lib.linspace(1, 2, 4).double()]
     params = [lib.nn.Parameter(v) for v in values]
-    optimizer = getattr(lib.optim, name)(params, foreach=True, **options)
+    optimizer = getattr(lib.optim, name)(params, **options)
     with Plain():
         for i in range(12):
             optimizer.zero_grad()
@@ -40,7 +46,10 @@ def stepped(lib, name, options):
     return [p.detach().numpy() for p in params], state
 
 
-@pytest.mark.parametrize(("name", "options"), OPTIONS)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*[(name, {**o, "foreach": True}) for name, o in OPTIONS], *[(name, {**o, "fused": True}) for name, o in FUSED]],
+)
 def test_steps_over_lists(name, options):
     (mine, my_state), (real, real_state) = (stepped(lib, name, options) for lib in (torchlite, torch))
     for a, b in zip(mine, real, strict=True):

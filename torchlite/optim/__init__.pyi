@@ -27,6 +27,7 @@ from torchlite.core.values.pickling import bear_name as bear_name
 from torchlite.optim import by_element as by_element
 from torchlite.optim import by_tensor as by_tensor
 from torchlite.optim import flat_arrays as flat_arrays
+from torchlite.optim import fused as fused
 from torchlite.optim import lbfgs as lbfgs
 from torchlite.optim import line_search as line_search
 from torchlite.core.values.pickling import live_here as live_here

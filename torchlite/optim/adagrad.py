@@ -9,6 +9,7 @@ from ..core.machine import Tensor, functions
 from ..core.native import in_c
 from ..core.values import Namespace, preserve_format
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
+from .fused import fused
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -79,6 +80,12 @@ class Adagrad(Elementwise):
         rate = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         root = state["sum"].addcmul_(g, g, value=1).sqrt().add_(group["eps"])
         p.addcdiv_(g.mul(-rate), root)
+
+
+Adagrad._fused = staticmethod(fused(
+    "adagrad", Adagrad, {"sum": "state_sums", "step": "state_steps"},
+    "float lr, float lr_decay, float weight_decay, float eps, bool maximize",
+))  # fmt: skip
 
 
 @on_lists(Adagrad, state_sums="sum", state_steps="step")

@@ -8,6 +8,7 @@ from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number, shrink_of
+from .fused import fused
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -96,6 +97,9 @@ class Adam(Elementwise):
 
 _KEPT = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 _KEPT_HIGHEST = {**_KEPT, "max_exp_avg_sq": 0.0}
+FUSED_KEEPS = {**{name: f"{name}s" for name in _KEPT_HIGHEST}, "step": "state_steps"}
+FUSED_TAKES = "float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize"
+Adam._fused = staticmethod(fused("adam", Adam, FUSED_KEEPS, FUSED_TAKES, decoupled_weight_decay=False))
 
 
 @on_lists(Adam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", max_exp_avg_sqs="max_exp_avg_sq", state_steps="step")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor
-from .adam import Adam
+from .adam import FUSED_KEEPS, FUSED_TAKES, Adam
+from .fused import fused
 from .on_lists import on_lists
 from .optimizer import ParamsT
 
@@ -29,6 +30,9 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:  # checkpoints of older versions do not say so
             group["decoupled_weight_decay"] = True
+
+
+AdamW._fused = staticmethod(fused("adamw", AdamW, FUSED_KEEPS, FUSED_TAKES, decoupled_weight_decay=True))
 
 
 @on_lists(

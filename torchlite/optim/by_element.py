@@ -118,6 +118,8 @@ class Elementwise(Optimizer):
     _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
     # The same on lists, where `_watched` is not also that.
     _watched_lists: Callable[[Together, Any, dict[str, Any], dict[str, Any]], None] | None = None
+    # One call for all tensors of a kind, their gradients and states.
+    _fused: ClassVar[Any] = None
     together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
     twice: ClassVar[tuple[str, ...]] = ()  # what PyTorch's formula writes to in two steps
     counts_first: ClassVar[bool] = False  # whether a step is counted before gradients are negated there
@@ -296,6 +298,9 @@ class Elementwise(Optimizer):
             if _over_lists(group, params):
                 self._step_on_lists(group, params)
                 return
+            if group.get("fused"):
+                self._step_in_one(group, params)
+                return
             update = self._watched  # type: ignore[assignment]
         with grad_enabled(group["differentiable"]):
             for p in params:
@@ -314,6 +319,12 @@ class Elementwise(Optimizer):
                 state = {name: Together([s[name] for s in states]) for name in known}
                 step(Together(some), self._begun(Together(grads), state, group), state, group)
 
+    def _step_in_one(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        lists: Any = [params, [p.grad for p in params]]
+        alike: Any = _group_tensors_by_device_and_dtype(lists).values()
+        for (some, grads), _ in alike:
+            self._fused(some, grads, [self.state[p] for p in some], group)
+
     def _begun(self, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """Count a step; the gradient that goes down."""
         if group["maximize"] and not self.counts_first:
@@ -328,7 +339,10 @@ class Elementwise(Optimizer):
         """As `make_state`, in the operations that a dispatch mode sees."""
         for p, state in zip(params, states, strict=True):
             for name, value in self.counts(group).items():
-                state[name] = self._watched_count(value)
+                if group.get("fused"):
+                    state[name] = functions["zeros"]((), dtype=scalar_dtype(), device=p.device)
+                else:
+                    state[name] = self._watched_count(value)
             for name, value in self.arrays(group).items():
                 state[name] = self._watched_array(p, value)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.native import in_c
 from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, decayed_tensor, number
+from .fused import fused
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -77,6 +78,16 @@ class SGD(Elementwise):
     ) -> None:
         """The momentum begins as a copy of the first gradient."""
 
+    def _fused(
+        self, params: Sequence[Tensor], grads: Sequence[Tensor], states: Sequence[dict[str, Any]], group: dict[str, Any]
+    ) -> None:
+        """The first step makes the momentum anew."""
+        first = bool(group["momentum"]) and all(map(self.lacks_state, states))
+        if first:
+            for grad, state in zip(grads, states, strict=True):
+                state["momentum_buffer"] = functions["empty_like"](grad)
+        _step(params, grads, states, {**group, "is_first_step": first})
+
     def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         self._follow_momentum(p, decayed_tensor(p, grad, group), state, group)
 
@@ -110,6 +121,12 @@ class SGD(Elementwise):
             state["momentum_buffer"] = grad.detach().clone()
             return state["momentum_buffer"]
         return state["momentum_buffer"].mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+
+
+_step = fused(
+    "sgd", SGD, {"momentum_buffer": "momentum_buffer_list"},
+    "float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step",
+)  # fmt: skip
 
 
 @on_lists(SGD, momentum_buffer_list="momentum_buffer")

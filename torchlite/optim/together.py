@@ -30,7 +30,7 @@ class Together:
     def _call(self, name: str, *args: Any, value: Any = None, **options: Any) -> Together:
         in_place = self.own or name.endswith("_")
         given = [_listed(a) for a in (args if value is None else (*args, value))]
-        made = _of_lists(name.removesuffix("_") + "_" * in_place)(self.tensors, *given, **options)
+        made = of_lists(name.removesuffix("_") + "_" * in_place)(self.tensors, *given, **options)
         return self if in_place else Together(made, own=True)
 
     def __getattr__(self, name: str) -> Any:
@@ -68,7 +68,7 @@ def raised(highest: Any, other: Any) -> Any:
     return functions["maximum"](highest, other, out=highest)
 
 
-def _of_lists(name: str) -> Any:
+def of_lists(name: str) -> Any:
     importlib.import_module("..operations.torch_names.foreach", __package__)  # where they are declared
     return functions[f"_foreach_{name}"]
 
