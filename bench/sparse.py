@@ -13,6 +13,7 @@ coo = torch.sparse_coo_tensor(edges, torch.randn({edges}), ({nodes}, {nodes})).c
 csr = coo.to_sparse_csr()
 x = torch.randn({nodes}, {width})
 """
+OF_INT32 = "csr = torch.sparse_csr_tensor(csr.crow_indices().int(), csr.col_indices().int(), csr.values(), csr.shape)"
 PRODUCTS = {"coo @ x": "coo @ x", "csr @ x": "csr @ x", "sparse.mm": "torch.sparse.mm(coo, x)"}
 GRADIENTS = {
     "coo @ x": ("made = coo @ x.requires_grad_()", "x"),
@@ -45,7 +46,9 @@ def products() -> Iterator[Workload]:
                 back = f"torch.autograd.grad(made, ({leaf},), g, retain_graph=True)[-1]"
                 setup = f"{before}{made}\ng = torch.randn(made.shape)"
                 yield Workload(f"{name}, {size}, {width}, backward", back, setup)
-        yield Workload(f"csr @ vector, {size}", "csr @ v", f"{before}v = x[:, 0].contiguous()")
+        before = GRAPH.format(nodes=nodes, edges=edges, width=1) + "v = x[:, 0]"
+        yield Workload(f"csr @ vector, {size}", "csr @ v", before)
+        yield Workload(f"csr of int32 @ vector, {size}", "csr @ v", f"{before}\n{OF_INT32}")
 
 
 def embeddings() -> Iterator[Workload]:

@@ -73,12 +73,41 @@ torch.nn.functional.pixel_shuffle(torch.ones(1, 4, 2, 2).to_sparse_csr(), 2);
 x.copy_(torch.ones(4, 4).to_sparse_csr()); x.normal_()
 """
 
+# The same of what PyTorch makes of other operations, and of tensors made like others: `M` is a batch of matrices.
+COMPOSED = """
+F.binary_cross_entropy_with_logits(d, x); F.binary_cross_entropy_with_logits(x, d); F.soft_margin_loss(d, x);
+F.binary_cross_entropy_with_logits(d, d, pos_weight=x); F.hinge_embedding_loss(d, x); torch.isreal(x);
+F.layer_norm(d, (4,), d[0], d[0].to_sparse()); F.layer_norm(d, (4, 4), x, d); F.layer_norm(d, (4, 4), d, x); x[0];
+x[1]; x.select(1, 0); torch.select_copy(x, 1, 1); F.scaled_dot_product_attention(D, D, X);
+F.scaled_dot_product_attention(M, D[None], D[None]); F.scaled_dot_product_attention(D[None], D[None], M);
+torch.block_diag(x, d); torch.block_diag(d, x); F.group_norm(d[None], 2, d[0].to_sparse());
+F.batch_norm(x, d[0], d[0]); torch.native_batch_norm(x, None, None, d[0], d[0], False, 0.1, 1e-5); F.bilinear(d, d, X);
+F.embedding(p, x); F.embedding(p[0], x); F.embedding_bag(p, x); torch.linalg.lu_solve(x, p[0].int(), d);
+torch.linalg.lu_solve(d, p[0].int(), x); torch.linalg.ldl_solve(x, p[0], d); torch.linalg.ldl_solve(d, p[0], x);
+torch.lu_unpack(x, p[0].int()); torch.masked.cumsum(d, 0, mask=x.bool()); torch.masked.softmax(D, 0, mask=x.bool());
+torch.masked.norm(d, 2, 0, mask=x.bool()); d.clone().copy_(x); x.clone(memory_format=torch.contiguous_format);
+x.clone(memory_format=torch.preserve_format); torch.zeros_like(x, layout=torch.strided);
+torch.empty_like(x, memory_format=torch.preserve_format).layout; torch.empty_like(d, layout=x.layout);
+torch.ones_like(x, memory_format=torch.preserve_format); torch.ones_like(x, memory_format=torch.contiguous_format);
+torch.full_like(x, 2, memory_format=torch.preserve_format); torch.ones_like(x, layout=torch.strided);
+torch.rand_like(x, memory_format=torch.preserve_format); torch.zeros_like(d, layout=x.layout).layout;
+torch.zeros_like(x, layout=torch.sparse_coo, memory_format=torch.preserve_format); torch.ones(2, 3, layout=x.layout);
+torch.full((2,), 1.0, layout=x.layout); F.conv1d(x[None], D); F.conv1d(d, X); F.conv1d(D, X); F.conv2d(D[None], M);
+F.conv2d(M, D[None]); F.conv2d(D, M); F.conv_transpose2d(D[None, :1], M[:, :1]);
+F.conv2d(D[None, :1], D[None, :1], d[0, :1].to_sparse());
+F.conv2d(D[None, :1], D[None, :1], d[0, :1].to_sparse(), dilation=2);
+F.conv_transpose3d(D[None, None, :1], D[None, None, :1], d[0, :1].to_sparse());
+F.conv3d(D[None], D[None, None], d[0, :1].to_sparse())
+"""
+
 
 def told(library: Any, layout: str, call: str) -> Any:
     d = library.tensor([[1.0, 0, 2, 0], [0, 3, 0, 0], [0, 0, 0, 4], [5, 0, 0, 0]])
     names = {"torch": library, "d": d, "x": LAYOUTS[layout](d), "i": library.tensor([0, 1, 2, 3])}
     names["D"] = library.arange(1.0, 33).reshape(2, 4, 4)
+    names["F"] = library.nn.functional
     names["X"] = LAYOUTS[layout](names["D"])
+    names["M"] = LAYOUTS[layout](names["D"][None])
     library.manual_seed(0)
     try:
         made = eval(call, names | {"p": library.zeros(4, 4, dtype=library.int64)})
@@ -89,11 +118,28 @@ def told(library: Any, layout: str, call: str) -> Any:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("listed", [CALLS, MIXED], ids=["first", "mixed"])
+@pytest.mark.parametrize("listed", [CALLS, MIXED, COMPOSED], ids=["first", "mixed", "composed"])
 def test_what_is_refused(layout: str, listed: str) -> None:
     calls = [call.strip() for call in listed.replace("\n", " ").split("; ")]
     tries = [(call, told(torchlite, layout, call), told(torch, layout, call)) for call in calls]
     assert not [t for t in tries if t[1] != t[2]]
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_bsr", "to_sparse_bsc"])
+@pytest.mark.parametrize("block", [(1, 1), (2, 2), (1, 2), (2, 1), (4, 4), (2, 4), (4, 2)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_lines_of_blocks_are_selected_where_they_lie_in_steps(layout: str, block: Any, dim: int) -> None:
+    def selected(library: Any) -> list[Any]:
+        made = []
+        for d in (library.eye(4), library.ones(4, 4), library.ones(4, 4, 2)):
+            x = getattr(d, layout)(block, dense_dim=d.dim() - 2)
+            try:
+                made.append(x.select(dim, 3).to_dense().tolist())
+            except RuntimeError as error:
+                made.append(str(error))
+        return made
+
+    assert selected(torchlite) == selected(torch)
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])

@@ -306,7 +306,7 @@ _WRITTEN_TO = ("out", ".dim_max", ".dim_min", ".output", ".values")  # how kerne
 # Kernels whose results, made before they are looked for, may be numbers or have no layout of blocks.
 _OF_NUMBERS = frozenset((
     "all.all_out", "any.all_out", "amax.out", "amin.out", "argmax.out", "argmin.out", "frexp.Tensor_out",
-    "hash_tensor.out", "linalg_ldl_solve.out", "mean.out", "nan_to_num.out", "norm.out",
+    "hash_tensor.out", "mean.out", "nan_to_num.out", "norm.out",
 ))  # fmt: skip
 # What PyTorch calls layouts in errors.
 NAMES = {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import dt, strided, wrap_dim
+from ..core.values import dt, sparse_coo, sparse_csr, strided, wrap_dim
 from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import norm_of_order
 from .sparse_reductions import reduced, refuse_layout
@@ -51,8 +51,15 @@ def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tens
 def _fitting(mask: Tensor, input: Tensor) -> Tensor:
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    fitting = mask if mask.shape == input.shape else mask.clone().expand(input.shape)
-    return fitting.to(dt.bool_)
+    fitting = mask if mask.shape == input.shape else _broadcast(mask, input.shape)
+    return (fitting if fitting.layout is strided else fitting.to_dense()).to(dt.bool_)
+
+
+def _broadcast(mask: Tensor, shape: Ints) -> Tensor:
+    if mask.layout not in (strided, sparse_coo, sparse_csr):
+        raise AssertionError(f"expected sparse_csr layout, got {mask.layout}")
+    spread = mask.to_dense().clone().expand(shape)
+    return spread.to_sparse().to_sparse_csr() if mask.layout is sparse_csr else spread
 
 
 def _dims(dim: int | Ints | None, input: Tensor) -> Ints:

@@ -10,10 +10,12 @@ from ..core.machine import Tensor
 from ..core.values import missing_kernel_of
 from ..operations.formulas import tensors
 from . import (
+    _composites,
     _conversions,
     _coo,
     _elementwise,
     _kernel_names,
+    _likes,
     _making,
     _masks,
     _products,
@@ -27,8 +29,9 @@ from . import (
 from ._diagonals import spdiags
 from ._family import is_coo, is_sparse
 from ._invariants import check_sparse_tensor_invariants
-from ._products import addmm, mm, sampled_addmm
+from ._products import addmm, mm
 from ._reductions import log_softmax, softmax, sum
+from ._samples import sampled_addmm
 from ._types import SPARSE_TYPES
 from .semi_structured import *
 from .semi_structured import __all__ as _SEMI_STRUCTURED

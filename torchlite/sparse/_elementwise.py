@@ -10,6 +10,7 @@ from ..backends.sparse import CompressedBackend, Coo, CooBackend, compressed, co
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, missing_kernel_of, preserve_format, sparse_csr
+from ..core.values.layout import channels_last, channels_last_3d, contiguous_format
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
@@ -127,8 +128,16 @@ def _any(t: Tensor) -> Tensor:
 # ---- copies
 
 
+_FORMATS = {
+    preserve_format: "Preserve", contiguous_format: "Contiguous", channels_last: "ChannelsLast",
+    channels_last_3d: "ChannelsLast3d",
+}  # fmt: skip
+
+
 @rule("clone")
 def _clone(t: Tensor, format_: Any) -> Tensor:
+    if format_ is not None:
+        raise RuntimeError(f"unsupported memory format option {_FORMATS[format_]}")
     return like(t, t.array.each(lambda part: part.clone()))
 
 
@@ -171,7 +180,7 @@ def copy(self: Tensor, other: Tensor, *_: Any) -> None:
             "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
             f"{layout_name(self)} and src layout is {layout_name(other)}"
         )
-    if not (is_sparse(self) and is_sparse(other)):
+    if is_coo(other) is not is_coo(self) and not is_compressed(other):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
             f"{self.type()} and src type = {other.type()}"

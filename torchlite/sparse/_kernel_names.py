@@ -11,30 +11,28 @@ from ..core.machine.registry import registry
 _OUT_FORMS = ("complex", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "polar")
 # Of all layouts.
 _CALLED = {
-    **dict.fromkeys(("binary_cross_entropy_with_logits", "log_sigmoid"), "log_sigmoid_forward"),
     **dict.fromkeys(("histogramdd", "histogramdd.int_bins"), "_histogramdd_bin_edges"),
     **{name: f"{name}.out" for name in _OUT_FORMS},
     "_cholesky": "cholesky", "_cholesky_inverse": "cholesky_inverse", "_cholesky_solve": "_cholesky_solve_helper",
     "_embedding_bag": "_embedding_bag_forward_only", "_householder": "linalg_householder_product",
     "_linalg_lstsq": "linalg_lstsq.out", "_linalg_solve_triangular": "linalg_solve_triangular",
-    "_multinomial": "multinomial", "_ormqr": "ormqr", "argwhere": "nonzero", "convolution": "slow_conv3d_forward",
+    "_multinomial": "multinomial", "_ormqr": "ormqr", "_trilinear.rows": "_trilinear", "argwhere": "nonzero",
     "count_nonzero": "count_nonzero.dim_IntList", "frexp": "frexp.Tensor_out",
     "histogramdd.TensorList_bins": "_histogramdd_from_bin_tensors", "index_put_": "_index_put_impl_",
-    "logcumsumexp": "_logcumsumexp", "max_pool3d": "max_pool3d_with_indices", "native_group_norm": "view",
-    "rot90": "flip", "where.Tensor": "where.self",
+    "log_sigmoid": "log_sigmoid_forward", "logcumsumexp": "_logcumsumexp", "max_pool3d": "max_pool3d_with_indices",
+    "native_group_norm": "view", "rot90": "flip", "where.Tensor": "where.self", "_linalg_solve": "_linalg_solve_ex",
 }  # fmt: skip
 # Of compressed layouts, by their `out=` forms.
 _RENAMED = {
     **dict.fromkeys(("_safe_softmax", "_softmax.int"), "_softmax"),
     **dict.fromkeys(("_lu_permutation", "_lu_unpack"), "lu_unpack"),
-    "_linalg_ldl_solve": "linalg_ldl_solve", "_linalg_lu": "linalg_lu", "_log_softmax.int": "_log_softmax",
-    "max_pool2d": "max_pool2d_with_indices",
+    "_linalg_lu": "linalg_lu", "_log_softmax.int": "_log_softmax", "max_pool2d": "max_pool2d_with_indices",
 }  # fmt: skip
 
 # ---- compressed layouts
 
 _FACTORED = """
-    _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_lu_solve _linalg_solve_ex _linalg_svd
+    _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_solve _linalg_svd
     _lu_factor_ex _triangular_solve linalg_cholesky_ex linalg_det linalg_qr linalg_slogdet qr slogdet
 """
 # Those whose results are made before their kernels are looked for.
@@ -67,7 +65,7 @@ CompressedBackend.called |= {
 
 _OF_TENSORS = ("bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "remainder", "xlogy")
 _COPIES = {"select": "int", "slice": "Tensor", "split": "Tensor", "transpose": "int", "unbind": "int"}
-_VIEWS = ("block_diag", "unsafe_split.Tensor", "unsafe_split_with_sizes", *[f"_pad_circular{n}d" for n in (1, 2, 3)])
+_VIEWS = ("unsafe_split.Tensor", "unsafe_split_with_sizes", *[f"_pad_circular{n}d" for n in (1, 2, 3)])
 CooBackend.called |= {
     **_CALLED,
     **_RENAMED,
@@ -79,15 +77,15 @@ CooBackend.called |= {
     **{f"bitwise_{which}_shift_.Scalar": f"bitwise_{which}_shift.Tensor_out" for which in ("left", "right")},
     **{f"isin.{kind}": f"isin.Tensor_{kind}" for kind in ("Scalar", "Tensor")},
     **{f"{name}.Tensor": name for name in registry if name.startswith("special_")},
-    **{f"_{name}": name for name in ("linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lu_solve", "triangular_solve")},
+    **{f"_linalg_{name}": f"linalg_{name}" for name in ("inv_ex", "ldl_factor_ex", "ldl_solve", "lu_solve")},
     **{name: f"_{name}_helper" for name in ("cummax", "cummin")},
     **{f"{name}.dim": f"{name}.dim_values" for name in ("median", "nanmedian")},
     **dict.fromkeys(_VIEWS, "as_strided"),
     **dict.fromkeys(("celu_._", "elu_._"), "elu_"),
     **dict.fromkeys(("linalg_slogdet", "slogdet"), "_linalg_slogdet"),
     "_linalg_cholesky": "linalg_cholesky_ex", "_linalg_pinv": "linalg_pinv.atol_rtol_tensor",
-    "_lu_factor_ex": "linalg_lu_factor_ex", "argsort": "sort.stable", "celu": "elu", "clamp_": "clamp_.Tensor",
-    "eq": "eq.Tensor", "kthvalue": "kthvalue.values", "linalg_det": "_linalg_det", "mean": "mean.dim",
-    "mvlgamma": "arange.start_out", "ne": "ne.Scalar", "pow_.Tensor_Tensor": "pow_.Tensor", "qr": "linalg_qr",
-    "soft_margin_loss": "exp_",
+    "_lu_factor_ex": "linalg_lu_factor_ex", "_triangular_solve": "triangular_solve", "argsort": "sort.stable",
+    "celu": "elu", "clamp_": "clamp_.Tensor", "eq": "eq.Tensor", "kthvalue": "kthvalue.values",
+    "linalg_det": "_linalg_det", "mean": "mean.dim", "mvlgamma": "arange.start_out", "ne": "ne.Scalar",
+    "pow_.Tensor_Tensor": "pow_.Tensor", "qr": "linalg_qr",
 }  # fmt: skip

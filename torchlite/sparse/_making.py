@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sparse_backend
+from ..backends.sparse import NAMES, Coo, compressed, coo, sparse_backend
 from ..core.declare import Composite, describe, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import Backend, dt, missing_kernel_of, not_implemented_for, warn_once
@@ -15,7 +15,7 @@ from ..operations.formulas import tensors
 from ..operations.making.factories import checked
 from ..operations.making.factory import IN_LAYOUTS
 from ._coo import at_places, check_count, check_dims, coalesced, matched, nothing, places
-from ._family import OfTensors, is_compressed, is_coo, is_sparse
+from ._family import OfTensors, is_coo
 from ._invariants import check_sparse_tensor_invariants
 
 _OPTIONS = (
@@ -345,10 +345,10 @@ def empty(laid: layout, size: Sequence[int], d: Any, backend: Backend, name: str
             f"{name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[laid]}"
         )
     values = tensors.empty(0, dtype=d, device=backend.device)
-    return _without_values(laid, checked(size, "empty"), len(size) - 2, (), dt.int64, values)
+    return without_values(laid, checked(size, "empty"), len(size) - 2, (), dt.int64, values)
 
 
-def _without_values(
+def without_values(
     laid: layout, size: Sequence[int], batch: int, block: Sequence[int], index: dt.dtype, values: Tensor
 ) -> Tensor:
     """A tensor of a compressed layout that has none, with so many batch dimensions; `values` says their dtype."""
@@ -379,56 +379,14 @@ in_layout("new_full")(_filled)
 
 
 @in_layout("ones")
-def _ones(laid: layout, *_: Any) -> Any:
-    raise RuntimeError("full(...) is not implemented for sparse layout")
+def _ones(laid: layout, size: Sequence[int], *more: Any) -> Tensor:
+    *_, d, backend = more
+    if laid is sparse_coo:
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+    return empty(laid, size, d, backend)
 
 
 in_layout("full")(_ones)
-
-
-@in_layout("zeros_like")
-def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """A tensor of zeros: of coordinates, without values; of a compressed layout, with zeros where `t` has values."""
-    values = tensors.empty(0, dtype=d, device=backend.device)
-    if laid is sparse_coo and is_sparse(t):
-        return nothing(t.shape, t.array.sparse_dim if is_coo(t) else len(t.array.batch) + 2, values)
-    block = t.array.blocksize if is_compressed(t) else ()
-    if bool(block) is not (laid in (sparse_bsr, sparse_bsc)) and laid is not sparse_coo:
-        said = f"cannot be specified for non-block layout {NAMES[laid]}"
-        said = said if block else "needs to be a tuple of size 2, but got 0"
-        raise RuntimeError(f"sparse_compressed_tensor_with_dims: blocksize {said}")
-    if not is_compressed(t):
-        return empty(laid, t.shape, d, backend)
-    return _without_values(laid, t.shape, len(t.array.batch), block, t.array.compressed.dtype, values)
-
-
-# Kernels without which there are no such tensors.
-_MISSING = {"rand_like": "uniform_", "randint_like": "random_.from", "randn_like": "normal_"}
-
-
-def _like(name: str) -> Any:
-    """Compressed tensors of other values at the same places."""
-
-    def make(laid: layout, t: Tensor, *more: Any) -> Tensor:
-        *numbers, d, backend = more
-        if name == "empty_like" and laid is not t.layout and is_compressed(t):
-            raise RuntimeError(
-                "empty_like with different sparse layout is not supported (self is "
-                f"{layout_name(t)} but you requested {NAMES[laid]})"
-            )
-        if name == "empty_like" and (laid is sparse_coo or laid is not t.layout):
-            return _nothing_like(laid, t, None, d, backend)
-        if laid is sparse_coo or laid is not t.layout or name in ("rand_like", "randint_like"):
-            raise missing_kernel_of(_MISSING.get(name, "fill_.Scalar"), sparse_backend(backend, laid))
-        given = [v for v in numbers if v is not None]
-        made = getattr(tensors, name)(t.array.values, *given, dtype=d)
-        return like(t, t.array.over(*[part.clone() for part in t.array.parts()[:-1]], made))
-
-    return make
-
-
-for _name in ("empty_like", "ones_like", "full_like", "rand_like", "randint_like", "randn_like"):
-    in_layout(_name)(_like(_name))
 
 
 def _refused(kernel: str) -> Any:

@@ -12,8 +12,8 @@ from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, spa
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.products.exact import Product
-from ..operations.products.matmul import H, adjoint
-from ..operations.vocabulary import INEXACT, scaled
+from ..operations.products.matmul import adjoint
+from ..operations.vocabulary import scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
 from ._elementwise import copy
@@ -427,72 +427,10 @@ def mm_reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         raise missing_kernel_of("_sparse_mm_reduce_impl", mat1.backend.real)
     if mat1.dtype not in dt.FLOATS and mat1._nnz():
         raise not_implemented_for("spmm_reduce_kernel", mat1.dtype)
+    if is_sparse(mat2):
+        raise RuntimeError(
+            f"Expected tensor to have Strided Layout, but got tensor with {layout_name(mat2)} Layout (while checking "
+            "arguments for sparse_mm_reduce)"
+        )
     result: Tensor = _mm_reduce.apply(mat1, mat2, reduce)[0]
     return result
-
-
-# ---- samples of a dense product
-
-
-def _sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    values = sampled(mat1, mat2, self) if self.dim() == 2 else _batched_samples(self, mat1, mat2)
-    return like(self, self.array.with_values(self.array.values * beta + values * alpha))
-
-
-def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    return (mat1 @ mat2).sparse_mask(self).values()
-
-
-def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
-    for name, t in (("mat1", mat1), ("mat2", mat2)):
-        if t.dim() < 2:
-            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {t.dim()}-D tensor")
-    (rows, inner), (height, columns) = mat1.shape[-2:], mat2.shape[-2:]
-    if inner != height:
-        raise RuntimeError(
-            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {height}x{columns})"
-        )
-    for at, name, size in ((-2, "mat1", rows), (-1, "mat2", columns)):
-        if self.shape[at] != size:
-            raise RuntimeError(f"sampled_addmm: self.shape[{at}] must match {name}.shape[{at}]")
-
-
-def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
-    if is_compressed(self) and self.array.blocked:
-        raise self.backend.real.missing("sparse_sampled_addmm.out", makes=True)
-    if not is_compressed(self):
-        raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
-    for name, t in (("mat1", mat1), ("mat2", mat2)):
-        if is_sparse(t):
-            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_name(t)}")
-    if self.layout is not sparse_csr:
-        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {layout_name(self)}")
-    for name, t in (("mat2", mat2), ("self", self)):
-        if t.dtype is not mat1.dtype:
-            raise RuntimeError(
-                f"sampled_addmm: Expected mat1 and {name} to have the same dtype, but got {mat1.dtype.legacy} and "
-                f"{t.dtype.legacy}"
-            )
-    _check_sizes(self, mat1, mat2)
-    if self.dtype not in INEXACT - dt.WIDE.keys():
-        kinds = "a floating-point or complex tensor"
-        raise RuntimeError(f"sparse_sampled_addmm: Expected self to be {kinds}, but got {self.dtype.legacy}")
-
-
-sampled_addmm_op = OfTensors(
-    "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _sampled_addmm,
-    {
-        "self": lambda g, beta: scaled(g, beta),
-        "mat1": lambda g, self, mat2, alpha: scaled(g.sparse_mask(self).mm(H(mat2)), alpha),
-        "mat2": lambda g, self, mat1, alpha: scaled(H(mat1).mm(g.sparse_mask(self)), alpha),
-    },
-    check=_check_sampled,
-)  # fmt: skip
-
-
-def sampled_addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
-) -> Tensor:
-    """A product of dense matrices, computed where a sparse matrix has values, and added to these."""
-    made = sampled_addmm_op.apply(input, mat1, mat2, beta, alpha)
-    return made if out is None else out.copy_(made)

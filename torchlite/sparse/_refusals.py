@@ -22,7 +22,7 @@ _PRESERVE, _CONTIGUOUS = (f"unsupported memory format option {name}" for name in
 _SCATTERED = "as_strided_scatter diagonal_scatter select_scatter slice_scatter"
 # The elementwise ops whose kernels are asked for before layouts are, and those that do not iterate.
 _OF_KERNELS = """
-    binary_cross_entropy binary_cross_entropy_with_logits floor_divide hardswish hardtanh huber_loss log_sigmoid
+    binary_cross_entropy floor_divide hardswish hardtanh huber_loss log_sigmoid
     nan_to_num pow.Scalar rsub where _prelu_kernel frexp logit
 """
 # In-place forms of which that is so, and their kernels; of all layouts first.
@@ -76,12 +76,6 @@ def _refused(said: str, name: str, applies: Callable[..., bool], otherwise: Any)
     return refused
 
 
-def _not_in_3d(t: Tensor, weight: Tensor, *options: Any) -> bool:
-    """Whether a convolution is not one that PyTorch has a kernel of its own for."""
-    transposed = options[4]
-    return transposed or weight.dim() != 5
-
-
 # Which calls are meant -> what is said of them, and of which ops; "_" is behind in-place forms.
 _REFUSED: tuple[tuple[type[Sparse], Callable[..., bool], dict[str, str]], ...] = (
     (CompressedBackend, _of_self, {  # what PyTorch asks of a tensor first, and finds that it has not
@@ -99,8 +93,7 @@ _REFUSED: tuple[tuple[type[Sparse], Callable[..., bool], dict[str, str]], ...] =
             "detach_copy masked_fill.Scalar masked_fill.Tensor masked_scatter t_copy transpose_copy unbind_copy",
         _PRESERVE: "index_fill.int_Scalar index_fill.int_Tensor index_put put",
         _EMPTY + "[0]": """
-            _linalg_lstsq complex kthvalue logsumexp median.dim mvlgamma nanmedian.dim native_batch_norm polar
-            soft_margin_loss
+            _linalg_lstsq complex kthvalue logsumexp median.dim mvlgamma nanmedian.dim polar soft_margin_loss
         """,
         _EMPTY.replace("empty", "zeros", 1) + "[]": "_linalg_pinv",
         "self.has_storage()": _SCATTERED,
@@ -110,22 +103,20 @@ _REFUSED: tuple[tuple[type[Sparse], Callable[..., bool], dict[str, str]], ...] =
     }),
     (CompressedBackend, _of_self, {  # of layouts without blocks; those with them follow
         _EMPTY + "[0]": "cummax cummin",
-        _STRIDES: "_pad_circular1d _pad_circular2d _pad_circular3d block_diag constant_pad_nd diag_embed",
+        _STRIDES: "_pad_circular1d _pad_circular2d _pad_circular3d constant_pad_nd diag_embed",
     }),
-    (CompressedBackend, _any, {_UNSUPPORTED: "dist", _CONTIGUITY: "native_layer_norm"}),
-    (CooBackend, _any, {_CONTIGUOUS: "native_layer_norm"}),
+    (CompressedBackend, _any, {_UNSUPPORTED: "dist", _STRIDES: "_trilinear _trilinear.rows"}),
+    (CooBackend, lambda t, *_: not is_sparse(t), {_CONTIGUOUS: "_embedding_bag native_group_norm"}),
     (CompressedBackend, lambda t, *_: is_sparse(t) and t.array.blocked, {
         _BLOCKS.format("empty"): "_pad_circular1d _pad_circular2d _pad_circular3d constant_pad_nd cummax cummin",
-        _BLOCKS.format("zeros"): "block_diag diag_embed",
+        _BLOCKS.format("zeros"): "diag_embed",
     }),
     (CompressedBackend, lambda t, pad, *_: min(pad) < 0, {_STRIDES: "constant_pad_nd"}),
     (CompressedBackend, lambda t, dim, *_: dim not in (None, (), []), {
         _RESIZED: "amax amin argmax argmin hash_tensor",
     }),
     (CompressedBackend, lambda t: t.dim() == 2, {_EMPTY + "[]": "linalg_det linalg_slogdet slogdet"}),
-    (CompressedBackend, _not_in_3d, {_CONTIGUITY: "convolution"}),
     (CompressedBackend, lambda t, order, dim, *_: bool(dim) and len(dim) < t.dim(), {_RESIZED: "norm"}),
-    (CooBackend, _not_in_3d, {_CONTIGUOUS: "convolution"}),
     (CooBackend, _of_self, {
         "Cannot access storage of SparseTensorImpl": "_neg_view _unsafe_view",
         _CONTIGUOUS: "masked_fill.Scalar masked_fill.Tensor masked_scatter",
@@ -179,6 +170,15 @@ def _rank(self: Tensor, *_: Any) -> NoReturn:
     raise RuntimeError(f"{_EMPTY}{list(self.shape[:-2])}")
 
 
+def _solve(name: str, kernel: str) -> None:
+    """Let a solution of a factored system lack its result, if that is like the sparse right side, or its kernel."""
+
+    @CompressedBackend.rule(name)
+    def solved(factors: Tensor, pivots: Tensor, right: Tensor, *_: Any) -> NoReturn:
+        t = _first((right, factors, pivots))
+        raise missing_kernel_of("empty_strided" if t is right else kernel, t.backend.real)
+
+
 def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBackend.rule) -> None:
     """Let the in-place form of an op raise the error for a kernel that is missing."""
 
@@ -194,6 +194,8 @@ for _name, (_kernel, _at) in {
     "min.dim": ("min.dim_min", 1),
 }.items():  # fmt: skip
     _reduce(_name, _kernel, _at)
+for _name in ("linalg_ldl_solve", "linalg_lu_solve"):
+    _solve(f"_{_name}", f"{_name}.out")
 for _name, _kernel in _IN_PLACE_ANYWHERE.items():
     _miss(_name, _kernel, rule)
 for _name, _kernel in _IN_PLACE.items():

@@ -162,10 +162,10 @@ def _unsqueeze(t: Tensor, dim: int) -> Tensor:
 # ---- parts
 
 
-def _in_range(t: Tensor, dim: int, index: int) -> int:
+def _in_range(t: Tensor, dim: int, index: int, name: str = "select") -> int:
     size = t.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
+        raise IndexError(f"{name}(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}")
     return index % size
 
 
@@ -188,23 +188,38 @@ def select(t: Tensor, dim: int, index: int) -> Tensor:
     return coo(rest, values, shape)
 
 
-@CompressedBackend.rule("select.int")
-def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
+def _selected(t: Tensor, dim: int, index: int, name: str) -> Tensor:
     array = t.array
-    dim = wrap_dim(dim, t.dim())
-    index, batch = _in_range(t, dim, index), len(array.batch)
+    index, batch = _in_range(t, dim, index, name), len(array.batch)
     if dim < batch:
         shape = (*t.shape[:dim], *t.shape[dim + 1 :])
         return compressed(t.layout, *[part.select(dim, index) for part in array.parts()], shape)  # type: ignore[call-arg]
     if dim < batch + 2:
         if batch:
             raise RuntimeError(
-                "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
+                f"{name}(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
             )
         made = select(t.to_sparse(), dim, index)
         made.array.coalesced = True
         return made
     return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)
+
+
+@CompressedBackend.rule("select.int")
+def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
+    """What is selected; that of several blocks has to lie in steps in PyTorch's memory."""
+    dim, array = wrap_dim(dim, t.dim()), t.array
+    made = _selected(t, dim, index, "select")
+    if array.blocked and is_coo(made):
+        height, width = array.blocksize
+        count = made.array.nnz // array.blocksize[1 - dim]
+        if t.layout is sparse_bsc:
+            in_steps = dim == 1 or width == 1
+        else:
+            in_steps = height == 1 or (count == array.nnz if dim else width == 1)
+        if count > 1 and not in_steps:
+            raise RuntimeError("select(): no view exists for the given input, consider using torch.select_copy.")
+    return made
 
 
 def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
@@ -220,10 +235,7 @@ def _unbind(t: Tensor, dim: int) -> Any:
 
 @CompressedBackend.rule("select_copy")
 def _select_copy(t: Tensor, dim: int, index: int) -> Tensor:
-    try:
-        return _select_compressed(t, dim, index).clone()
-    except IndexError as error:
-        raise IndexError(str(error).replace("select()", "select_copy()")) from None
+    return _selected(t, wrap_dim(dim, t.dim()), index, "select_copy").clone()
 
 
 @CompressedBackend.rule("resize_", in_place=True)
@@ -298,11 +310,10 @@ def _narrow_copy(t: Tensor, dim: int, start: int, length: int) -> Tensor:
     return coo(indices, array.values.index_select(0, kept), shape, array.coalesced)
 
 
-@CooBackend.rule("embedding")
+@rule("embedding")
 def _embedding(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
-    if indices.dim() != 1:
-        raise RuntimeError("reshape is not implemented for sparse tensors")
-    return index_select(weight, 0, indices.long())
+    made = weight.index_select(0, indices.long().reshape(-1))
+    return made if indices.dim() == 1 else made.view(*indices.shape, *weight.shape[1:])
 
 
 # ---- what dense tensors alone do

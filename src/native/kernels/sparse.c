@@ -1,7 +1,9 @@
 // Products of sparse matrices with dense ones: see loops/sparse.c. The twins in kernels/sparse.py get the array library first.
+#include <stdatomic.h>
+
 #include "kernel.h"
 
-typedef void RowsLoop(const void *, const void *, int, const void *, N, const void *, N, N, void *, N, int *);
+typedef void RowsLoop(const void *, const void *, int, const void *, N, const void *, N, N, void *, N, N, N, int *);
 typedef void PlacesLoop(const void *, const void *, int, const void *, N, const void *, N, N, void *, N, int, int *);
 
 static PyArrayObject *line_of(PyObject *o, int type)
@@ -19,6 +21,34 @@ static PyArrayObject *places_of(PyObject *o, int wide)
     if (!PyArray_CheckExact(o) || PyArray_NDIM((PyArrayObject *)o) != 1 || !PyArray_ISINTEGER((PyArrayObject *)o)) return NULL;
     return (PyArrayObject *)PyArray_FROM_OTF(o, wide ? NPY_INT64 : NPY_INT32, NPY_ARRAY_CARRAY_RO);
 }
+
+// What a product is made of; the width is negative for that of compressed rows with a vector.
+typedef struct {
+    const void *at, *columns, *values, *dense;
+    void *to;
+    N count, size, width, rows;
+    int doubles, wide, fused;
+    atomic_int fine;
+} Factors;
+
+#define PARTS w->at, w->columns, w->wide, w->values, w->count, w->dense, w->size, w->width, w->to, w->rows
+static void rows_share(void *work, N from, N to)
+{
+    Factors *w = work;
+    int fine = 1;
+    (w->doubles ? (RowsLoop *)loops->sparse_rows_double : (RowsLoop *)loops->sparse_rows)(PARTS, from, to, &fine);
+    if (!fine) w->fine = 0;
+}
+
+static void places_work(Factors *w)
+{
+    int fine = 1;
+    (w->doubles ? (PlacesLoop *)loops->sparse_places_double : (PlacesLoop *)loops->sparse_places)(PARTS, w->fused, &fine);
+    w->fine = fine;
+}
+#undef PARTS
+
+enum { GATHERED = 4 };  // a number that is fetched from anywhere takes the time of so many in a row
 
 // The product with `rows` rows; where they are compressed, -1 stands for as many as `at` says.
 static PyObject *product_by(PyObject *const *a, N rows, int fused)
@@ -41,15 +71,15 @@ static PyObject *product_by(PyObject *const *a, N rows, int fused)
     if (fine)
         made = (PyArrayObject *)(compressed ? PyArray_SimpleNew(ndim, (npy_intp *)shape, type)
                                             : PyArray_ZEROS(ndim, (npy_intp *)shape, type, 0));
-#define PARTS PyArray_DATA(at), PyArray_DATA(columns), wide, PyArray_DATA(values), count, PyArray_DATA(dense), \
-              PyArray_DIM(dense, 0)
-    if (made && compressed)
-        WORK(count * shape[1], (doubles ? (RowsLoop *)loops->sparse_rows_double : (RowsLoop *)loops->sparse_rows)(
-            PARTS, ndim == 2 ? shape[1] : -1, PyArray_DATA(made), rows, &fine));
-    else if (made)
-        WORK(count * shape[1], (doubles ? (PlacesLoop *)loops->sparse_places_double : (PlacesLoop *)loops->sparse_places)(
-            PARTS, shape[1], PyArray_DATA(made), rows, fused, &fine));
-#undef PARTS
+    if (made) {
+        Factors work = {
+            PyArray_DATA(at), PyArray_DATA(columns), PyArray_DATA(values), PyArray_DATA(dense), PyArray_DATA(made), count,
+            PyArray_DIM(dense, 0), ndim == 2 || !compressed ? shape[1] : -1, rows, doubles, wide, fused, 1,
+        };
+        if (compressed) SHARED(rows_share, work, rows, (count / (rows + 1) + 1) * (shape[1] + GATHERED));
+        else WORK(count * shape[1], places_work(&work));
+        fine = work.fine;
+    }
     Py_XDECREF(at);
     Py_XDECREF(columns);
     if (!fine) Py_CLEAR(made);

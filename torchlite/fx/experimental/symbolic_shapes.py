@@ -10,6 +10,7 @@ from typing import Any
 
 from ...absent import placeholder
 from ...core.values import warn
+from ...nested._internal.nested_int import NestedInt
 from ...utils._ordered_set import OrderedSet
 
 __all__ = [
@@ -115,9 +116,12 @@ def _nothing_unknown(val: Any) -> bool:
     return False
 
 
-has_free_symbols = has_free_unbacked_symbols = has_symbolic_sizes_strides = is_nested_int = is_symbolic = (
-    _nothing_unknown
-)
+has_free_symbols = has_free_unbacked_symbols = has_symbolic_sizes_strides = is_symbolic = _nothing_unknown
+
+
+def is_nested_int(s: Any) -> bool:
+    """Whether a size is that of a ragged dimension."""
+    return isinstance(s, NestedInt)
 
 
 def create_contiguous(shape: Sequence[int]) -> list[int]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ...core.machine import Tensor
 from ...core.values import dt, wrap_dim
+from ...operations.formulas import tensors
 from .by_name import name_of, rule
 from .nested_int import NestedInt
 from .nested_tensor import NestedTensor, Ragged, nested, values_of
-from .ops import compact, components, first_of, from_padded, padded
+from .ops import compact, components, first_of, from_padded, of_each, padded
 
 
 def _refuse_batch(name: str, d: int) -> None:
@@ -45,7 +46,14 @@ def _identity(name: str, d: dt.dtype) -> Any:
     return {"prod": 1, "all": True, "any": False}.get(name, 0)
 
 
-@rule("sum mean amax amin max min all any prod argmax argmin logsumexp")
+@rule("max min")
+def _extreme(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The largest elements of two tensors, or those along a dimension."""
+    two = any(isinstance(v, Tensor) for v in (*args, *kwargs.values()))
+    return (of_each if two else _reduction)(func, self, *args, **kwargs)
+
+
+@rule("sum mean amax amin all any prod argmax argmin logsumexp")
 def _reduction(func: Any, self: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     name = name_of(func)
     self = compact(self)
@@ -144,9 +152,10 @@ def _slice(func: Callable[..., Any], self: NestedTensor, dim: int = 0, *bounds: 
     return nested(func(values_of(self), _but_ragged(self, dim, "slice"), *bounds), self._ragged)
 
 
-@rule("chunk split split_with_sizes tensor_split")
-def _parts(func: Callable[..., Any], self: NestedTensor, how: Any, dim: int = 0) -> Any:
-    name = name_of(func)
+@rule("chunk split split_with_sizes tensor_split unsafe_chunk unsafe_split")
+def _parts(func: Callable[..., Any], self: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> Any:
+    how, *last = (*named.values(), *args)  # what says how has many names
+    name, dim = name_of(func), last[0] if last else dim
     if wrap_dim(dim, self.dim()) == 0 and name == "chunk":
         step = -(-self._ragged.batch // how)
         return tuple([_rows(self, at, min(at + step, self._ragged.batch)) for at in range(0, self._ragged.batch, step)])
@@ -171,6 +180,27 @@ def _joined(func: Callable[..., Any], given: Sequence[Any], dim: int = 0) -> Nes
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
     at = like._ragged.dim + (name == "stack" and d + 1 <= like._ragged.dim)
     return nested(func([values_of(t) for t in given], d), like._ragged._replace(dim=at))
+
+
+@rule("index_put index_put_")
+def _index_put(
+    func: Callable[..., Any], self: NestedTensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> NestedTensor:
+    ragged, (which, *inner) = self._ragged, indices
+    if len(inner) >= ragged.dim:
+        place = inner[ragged.dim - 1]
+        if (place >= ragged.counts()[which]).any():
+            raise RuntimeError("Some indices in the ragged dimension are out of bounds!")
+        inner[ragged.dim - 1] = ragged.offsets[which] + place
+    elif ragged.lengths is not None or inner:
+        raise RuntimeError(
+            "index_put(): If ragged dimension is not part of indices, this only works on contiguous NJTs"
+        )
+    else:  # whole components
+        chosen = (which == tensors.arange(ragged.batch).unsqueeze(1)).any(1)
+        inner = [None] * (ragged.dim - 1) + [chosen.repeat_interleave(ragged.counts())]  # type: ignore[list-item]
+    made = func(values_of(self), tuple(inner), values, accumulate)
+    return self if made is self._values else nested(made, ragged)
 
 
 # ---- rearranging

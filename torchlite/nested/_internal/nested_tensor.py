@@ -75,6 +75,15 @@ class NestedTensor(Tensor):
     _max_seqlen = property(lambda self: self._ragged.most())
     _min_seqlen = property(lambda self: self._ragged.least())
 
+    @property
+    def _metadata_cache(self) -> dict[str, Tensor]:
+        """What lengths are told of, each as the size of a tensor without elements."""
+        told = zip(("min_seqlen", "max_seqlen"), self._ragged.bounds or ())
+        return {name: tensors.zeros((n, 0)) for name, n in told}
+
+    _max_seqlen_tensor = property(lambda self: self._metadata_cache.get("max_seqlen"))
+    _min_seqlen_tensor = property(lambda self: self._metadata_cache.get("min_seqlen"))
+
     def _get_max_seqlen(self) -> int:
         return self._ragged.most()
 
@@ -129,11 +138,10 @@ class NestedTensor(Tensor):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        offsets, lengths, dim, bounds = self._ragged
-        told = zip(("min_seqlen", "max_seqlen"), bounds or ())
+        offsets, lengths, dim, _ = self._ragged
         return _rebuild_njt, ({
             "values": self._values, "offsets": offsets, "lengths": lengths, "_ragged_idx": dim,
-            "_metadata_cache": {name: tensors.zeros((n, 0)) for name, n in told}, "requires_grad": self.requires_grad,
+            "_metadata_cache": self._metadata_cache, "requires_grad": self.requires_grad,
         },)  # fmt: skip
 
     @classmethod
@@ -149,7 +157,7 @@ class NestedTensor(Tensor):
 
 
 def _rebuild_njt(parts: dict[str, Any]) -> NestedTensor:
-    """A nested tensor as files have it: what lengths are told of is the size of a tensor without elements."""
+    """A nested tensor as files have it."""
     told = {name: t.shape[0] for name, t in parts["_metadata_cache"].items()}
     ragged = Ragged(parts["offsets"], parts["lengths"], parts["_ragged_idx"])
     if "max_seqlen" in told:

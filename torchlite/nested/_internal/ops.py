@@ -116,7 +116,7 @@ def first_of(values: Any) -> NestedTensor:
     return next(v for v in values if isinstance(v, NestedTensor))
 
 
-def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     like, name = first_of((*args, *kwargs.values())), name_of(func)
 
     def on_values(v: Any) -> Any:
@@ -127,6 +127,8 @@ def _of_each(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return spread(v, like, name) if isinstance(v, Tensor) else v
 
     made = func(*map(on_values, args), **{key: on_values(v) for key, v in kwargs.items()})
+    if isinstance(made, tuple):
+        return type(made)([nested(m, like._ragged) for m in made])
     if isinstance(args[0], NestedTensor) and made is args[0]._values:
         return args[0]
     return nested(made, like._ragged)
@@ -144,9 +146,9 @@ def _in_place_too(name: str) -> str:
 
 
 _ELEMENTWISE = " ".join([_in_place_too(name) for name, op in registry.items() if isinstance(op, Elementwise)])
-rule(_ELEMENTWISE)(_of_each)
-rule(_OF_EACH)(_of_each)
-rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(_of_each)
+rule(_ELEMENTWISE)(of_each)
+rule(_OF_EACH)(of_each)
+rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(of_each)
 
 
 @rule("copy_")

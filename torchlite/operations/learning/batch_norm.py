@@ -257,8 +257,8 @@ def batch_norm(
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if not input.numel():
         return moved(input.clone(), None if weight is None else weight[0], None if bias is None else bias[0])
-    if is_watched():  # PyTorch has memory for what other libraries keep
-        functions["empty"]((0,), dtype=dt.uint8, layout=strided, device=input.device)
+    if is_watched() or input.backend.layout is not strided:  # PyTorch has memory for what other libraries keep
+        functions["empty"]((0,), dtype=dt.uint8, layout=input.layout, device=input.device)
     return native_batch_norm.apply(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

@@ -79,7 +79,7 @@ def _exchange(xp: Namespace, a: Array, i: int, chosen: Any) -> None:
     a[:, i] = row
 
 
-def _order(xp: Namespace, pivots: Any, rows: int) -> Any:
+def _order(xp: Namespace, pivots: Array, rows: int) -> Any:
     """The order that the exchanges bring rows into."""
     flat = one_by_one(pivots, 1) - 1
     order = xp.tile(xp.arange(rows), (len(flat), 1))
@@ -88,7 +88,7 @@ def _order(xp: Namespace, pivots: Any, rows: int) -> Any:
     return order.reshape((*pivots.shape[:-1], rows))
 
 
-def lu_solved(xp: Namespace, lu: Any, pivots: Any, b: Array, left: bool = True, adjointly: bool = False) -> Any:
+def lu_solved(xp: Namespace, lu: Array, pivots: Any, b: Array, left: bool = True, adjointly: bool = False) -> Any:
     """The X of AX = B, XA = B, AᴴX = B or XAᴴ = B."""
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         return columns(xp, lu_solved(xp, lu, pivots, adjoint(b), True, not adjointly).conj()).swapaxes(-1, -2)
@@ -119,7 +119,7 @@ def _permutation(xp: Namespace, pivots: Any, rows: int) -> Any:
 permutation = Op("_lu_permutation(Tensor pivots, int rows)", _permutation, batch=LEADING)
 
 
-def _unpack(xp: Namespace, lu: Any) -> tuple[Any, Any]:
+def _unpack(xp: Namespace, lu: Array) -> tuple[Any, Any]:
     k = min(lu.shape[-2:])
     one = xp.eye(lu.shape[-2], k, dtype=lu.dtype)
     return xp.tril(xp.ascontiguousarray(lu[..., :k]), -1) + one, xp.triu(xp.ascontiguousarray(lu[..., :k, :]))
@@ -168,10 +168,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
     shape, pivots = LU_data.array.shape, LU_pivots.array.shape
     if unpack_pivots and (pivots[:-1] != shape[:-2] or not pivots or pivots[-1] < min(shape[-2:])):
         raise RuntimeError(_PIVOTS)
-    nothing = LU_data.new_empty((0,))
-    P = permutation.apply(LU_pivots, LU_data.shape[-2]).to(LU_data.dtype) if unpack_pivots else nothing
-    L, U = factors.apply(LU_data) if unpack_data else (nothing, nothing.clone())
-    return _UNPACKED((P, L, U))
+    L, U = factors.apply(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))
+    made = permutation.apply(LU_pivots, shape[-2]).to(LU_data.dtype) if unpack_pivots else LU_data.new_empty((0,))
+    return _UNPACKED((made, L, U))
 
 
 # ---- the factorisation

@@ -183,7 +183,8 @@ class Factory:
         if pinned:
             refuse_pinned()
         laid = self.laid(own, laid)
-        result = self.made(*own, d, backend) if laid is strided else self.of_layout(laid, own, d, backend)
+        plain = laid is strided and not (self.name.endswith("_like") and own[0].backend.layout in COMPRESSED)
+        result = self.made(*own, d, backend) if plain else self.of_layout(laid, own, d, backend)
         if pinned:
             result = result.pin_memory()
         return result._require_grad(True) if requires_grad else result

@@ -40,11 +40,11 @@ typedef ptrdiff_t N;
                           N first, N last)) \
     /* sparse.c: (rows, columns or places, of 64 bits or 32), values, a dense matrix (size, width) */ \
     X(sparse_rows, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
-        N size, N width, float *to, N rows, int *fine)) \
+        N size, N width, float *to, N rows, N first, N last, int *fine)) \
     X(sparse_places, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
         N size, N width, float *to, N rows, int fused, int *fine)) \
     X(sparse_rows_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
-        N size, N width, double *to, N rows, int *fine)) \
+        N size, N width, double *to, N rows, N first, N last, int *fine)) \
     X(sparse_places_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
         N size, N width, double *to, N rows, int fused, int *fine)) \
     X(sparse_samples, (const void *at, const void *columns, int wide, N count, const float *a, N rows, const float *b, \

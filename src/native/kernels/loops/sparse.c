@@ -55,26 +55,31 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
         return fine; \
     }
 
-// The number that compressed values low to high are for a vector: if these are `many`, sixteen bytes are added up at once.
+// The number that compressed values low to high are for a vector: if these are `many`, sixteen bytes are added up at once. The
+// last ones go by twos, and one that is left without a branch: how long a row is cannot be foretold.
 #define DOT_ROW(type, name, lanes) \
     INLINE int name(const type *values, const void *columns, const int wide, N low, N high, const type *dense, N size, type *to, \
                     const int many) \
     { \
         const N whole = many ? high - (high - low) % 4 : low; \
         type sum[4] = {0}; \
-        for (; low < whole; low += lanes) \
-            for (int j = 0; j < lanes; j++) { \
+        for (; low < whole; low += 4) \
+            for (int j = 0; j < 4; j++) { \
                 const int64_t column = read_once(columns, low + j, wide); \
                 if (!is_below(column, size)) return 0; \
-                sum[j] += values[low + j] * dense[column]; \
+                sum[j % lanes] += values[low + j] * dense[column]; \
             } \
         type total = (sum[0] + sum[1]) + (sum[2] + sum[3]); \
-        for (; low < high; low++) { \
-            const int64_t column = read_once(columns, low, wide); \
-            if (!is_below(column, size)) return 0; \
+        for (; low < high - 1; low += 2) { \
+            const int64_t column = read_once(columns, low, wide), next = read_once(columns, low + 1, wide); \
+            if (!is_below(column, size) | !is_below(next, size)) return 0; \
             total += values[low] * dense[column]; \
+            total += values[low + 1] * dense[next]; \
         } \
-        *to = total; \
+        const int64_t column = low < high ? read_once(columns, low, wide) : 0; \
+        if (!is_below(column, size)) return 0; \
+        const type value = low < high ? values[low] : 0; \
+        *to = total + (low < high ? value * dense[column] : 0); \
         return 1; \
     }
 
@@ -83,28 +88,28 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
 // there, rows times a vector are long where they have more than `least` values on average.
 #define PRODUCTS(type, rows_name, places_name, rows_of, row, dot, least) \
     INLINE int rows_of(const void *starts, const void *columns, const int wide, const type *values, N count, const type *dense, \
-                       N size, N width, type *to, N rows, const int vector, const int many) \
+                       N size, N width, type *to, N first, N last, const int vector, const int many) \
     { \
-        int64_t low, high = read_once(starts, 0, wide); \
+        int64_t low, high = read_once(starts, first, wide); \
         int fine = high >= 0; \
-        for (N i = 0; i < rows && fine; i++, to += width) { \
+        for (N i = first; i < last && fine; i++) { \
             low = high; \
             high = read_once(starts, i + 1, wide); \
             fine = low <= high && high <= count \
-                && (vector ? dot(values, columns, wide, low, high, dense, size, to, many) \
-                           : row(values, columns, wide, low, high, dense, size, width, to, 1, 0)); \
+                && (vector ? dot(values, columns, wide, low, high, dense, size, to + i, many) \
+                           : row(values, columns, wide, low, high, dense, size, width, to + i * width, 1, 0)); \
         } \
         return fine; \
     } \
     void IN_ISA(rows_name)(const void *starts, const void *columns, int wide, const type *values, N count, const type *dense, \
-                           N size, N width, type *to, N rows, int *fine) \
+                           N size, N width, type *to, N rows, N first, N last, int *fine) \
     { \
         const int many = count > least * rows; \
-        *fine &= width >= 0 ? rows_of(starts, columns, wide, values, count, dense, size, width, to, rows, 0, 0) \
-            : wide && many  ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1, 1) \
-            : wide          ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, rows, 1, 0) \
-            : many          ? rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1, 1) \
-                            : rows_of(starts, columns, 0, values, count, dense, size, 1, to, rows, 1, 0); \
+        *fine &= width >= 0 ? rows_of(starts, columns, wide, values, count, dense, size, width, to, first, last, 0, 0) \
+            : wide && many  ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, first, last, 1, 1) \
+            : wide          ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, first, last, 1, 0) \
+            : many          ? rows_of(starts, columns, 0, values, count, dense, size, 1, to, first, last, 1, 1) \
+                            : rows_of(starts, columns, 0, values, count, dense, size, 1, to, first, last, 1, 0); \
     } \
     void IN_ISA(places_name)(const void *at, const void *columns, int wide, const type *values, N count, const type *dense, \
                              N size, N width, type *to, N rows, int fused, int *fine) \
