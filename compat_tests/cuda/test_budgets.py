@@ -98,6 +98,9 @@ BUDGETS = {
     "embedding of a part, padded": Budget(
         lambda w, i: F.embedding(i[:, 1:], w, 0).transpose(0, 1), lambda: (randn(10, 8), classes(4, 6, below=10)), 2, 6
     ),
+    "embedding_bag": Budget(
+        lambda w, i: F.embedding_bag(i, w, mode="sum"), lambda: (randn(10, 8), classes(4, 6, below=10)), 4, 8
+    ),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
