@@ -157,8 +157,15 @@ def test_waits_are_told_of():
     x = torch.ones(2, device="cuda")
     try:
         cuda.set_sync_debug_mode("error")
-        with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
-            x.sum().item()
+        mask = x > 0
+        for wait in (
+            lambda: x.sum().item(), mask.nonzero, lambda: x[mask], lambda: x.masked_select(mask), x.unique,
+            lambda: x.repeat_interleave(mask.long()),
+        ):  # fmt: skip
+            with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+                wait()
+        x[mask] = 1.0
+        x[torch.zeros(3, dtype=torch.long, device="cuda")]
         cuda.set_sync_debug_mode(1)
         assert cuda.get_sync_debug_mode() == 1
         with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):

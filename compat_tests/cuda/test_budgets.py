@@ -23,6 +23,11 @@ def classes(*shape, below=16):
     return torch.randint(0, below, shape, device="cuda")
 
 
+def filled(x, value):
+    x[x > 0] = value
+    return x
+
+
 class Budget(NamedTuple):
     """What is called on which tensors, and how many launches it may take forward, and forward and backward.
 
@@ -93,6 +98,9 @@ BUDGETS = {
     "embedding of a part, padded": Budget(
         lambda w, i: F.embedding(i[:, 1:], w, 0).transpose(0, 1), lambda: (randn(10, 8), classes(4, 6, below=10)), 2, 6
     ),
+    "embedding_bag": Budget(
+        lambda w, i: F.embedding_bag(i, w, mode="sum"), lambda: (randn(10, 8), classes(4, 6, below=10)), 4, 8
+    ),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
@@ -123,6 +131,7 @@ BUDGETS = {
         lambda x, i, j: x[i, j], lambda: (randn(2, 8, 16), classes(5, below=2), classes(5, below=8)), 2, 7
     ),
     "arange": Budget(lambda x: x + torch.arange(16, device="cuda"), lambda: (randn(8, 16),), 3, 4),
+    "fill by a mask": Budget(lambda x: filled(x * 1, 0.5), lambda: (randn(8, 16),), 5, 9),
     "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 1, 3),
     "scatter": Budget(
         lambda x, y, i: x.scatter(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 5

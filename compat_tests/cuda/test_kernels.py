@@ -114,6 +114,26 @@ def test_embedding(padding):
         F.embedding(torch.tensor([0, 9], device="cuda"), numbers(5, 3).cuda()).cpu()
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_bags_of_embeddings(mode, dtype):
+    indices, offsets = torch.tensor([1, 3, 1, 0, 1, 4, 2]), torch.tensor([0, 2, 2, 6, 7])
+    tolerance = {"rtol": 0.02, "atol": 0.02} if dtype is torch.float16 else {}
+    for more in ({}, {"padding_idx": 1}, {"include_last_offset": True}):
+
+        def bags(w, *factors, more=more):
+            given = indices.to(w.device), w, offsets.to(w.device)
+            return F.embedding_bag(*given, mode=mode, per_sample_weights=factors[0] if factors else None, **more)
+
+        alike(bags, numbers(5, 3, dtype=dtype), **tolerance)
+        if mode == "sum":
+            alike(bags, numbers(5, 3, dtype=dtype), numbers(7, dtype=dtype), **tolerance)
+    for wrong, said in ((torch.tensor([0, 9]), "A bag begins at 0"), (torch.tensor([1, 2]), "A bag begins at 1")):
+        made = F.embedding_bag(indices.cuda(), numbers(5, 3).cuda(), wrong.cuda())
+        with pytest.raises(torch.AcceleratorError, match=said):
+            made.cpu()
+
+
 def test_a_target_that_is_no_class_is_told_at_the_next_wait():
     loss = F.cross_entropy(torch.zeros(2, 3, device="cuda"), torch.tensor([1, 7], device="cuda"))
     with pytest.raises(torch.AcceleratorError, match=r"device-side assert triggered\nTarget 7 is out of bounds"):

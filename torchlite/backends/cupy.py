@@ -78,7 +78,7 @@ class CuPyBackend(Backend):
             fused = Fused(op.name, general, widens)
             named = isinstance(op.kernel, str)
             general = instead_of(general, fused, len(op.operands), op.halves == "wide") if named else fused
-        made = general if own is None else either(own, general, op.name in REDUCED)
+        made = waits.telling(op.name, general if own is None else either(own, general, op.name in REDUCED))
         return made if op.name in _AS_THEY_LIE or isinstance(op, ViewOp) else in_wide(made)
 
     def takes_halves(self, op: Op) -> bool:

@@ -21,10 +21,10 @@ __device__ void wrong(long long* found, int kind, long long value) {
     found[0] = kind;
 }
 """
-TARGET, INDEX, PROBABILITY = 1, 2, 3
+TARGET, INDEX, PROBABILITY, OFFSET = 1, 2, 3, 4
 _SAID = {
     TARGET: "Target {} is out of bounds.", INDEX: "index {} is out of range",
-    PROBABILITY: "Expected probabilities between 0 and 1.",
+    PROBABILITY: "Expected probabilities between 0 and 1.", OFFSET: "A bag begins at {}, which is not its place.",
 }  # fmt: skip
 
 

@@ -304,10 +304,16 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Array
                 f"{given} for the source."
             )
         values = values.astype(self.dtype)  # one value for a mask
+    picked = [(dim, place) for dim, place in enumerate(places) if place.__class__ is not slice]
+    one_mask = len(picked) == 1 and picked[0][1].dtype.kind == "b"
     try:
-        if not accumulate:
+        if one_mask and values.size == 1 and not accumulate:
+            ((dim, mask),) = picked
+            beside = (1,) * (self.ndim - dim - mask.ndim)
+            xp.copyto(self, values.reshape(()), where=mask.reshape((*mask.shape, *beside)))
+        elif not accumulate:
             self[places] = values
-        elif len(picked := [p for p in places if p.__class__ is not slice]) == 1 and picked[0].dtype.kind == "b":
+        elif one_mask:
             self[places] += values  # a mask names no place twice
         else:
             _accumulate(xp, self, places, values)

@@ -169,7 +169,7 @@ def _check_bag(
     if include_last_offset and not offsets.numel():
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     backend = indices.backend.real
-    if not backend.values or backend.level or not offsets.numel():
+    if not backend.values or backend.asserts or backend.level or not offsets.numel():
         return
     first, last = int(offsets.array[0].item()), int(offsets.array[-1].item())
     if first != 0:

@@ -10,8 +10,8 @@ for GPUs, give way to NumPy, and are not tried by this. Whatever else would need
 It shows that every call exists and is taken, that kernels compile, what they compute, and how often the device is
 launched, copied to and waited for. It does not show speed, races, several devices, or how CUDA's libraries round.
 
-It needs Linux, g++, CuPy's wheel for CUDA 12 or 13 and CUDA's headers (`pip install nvidia-cuda-runtime-cu12`, or a
-toolkit). Kernels are compiled once, and kept in a folder (`build.cache`).
+It needs Linux, g++, CuPy's wheel for CUDA 12 or 13 and CUDA's headers (`pip install nvidia-cuda-runtime-cu12`, for
+CUDA 13 `nvidia-cuda-runtime`, or a toolkit). Kernels are compiled once, and kept in a folder (`build.cache`).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def missing() -> str | None:
     if shutil.which("g++") is None:
         return "g++"
     if cuda_headers() is None:
-        return "CUDA's headers (nvidia-cuda-runtime-cu12, or a toolkit)"
+        return "CUDA's headers (nvidia-cuda-runtime, for CUDA 12 nvidia-cuda-runtime-cu12, or a toolkit)"
     return None
 
 

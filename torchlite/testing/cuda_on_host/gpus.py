@@ -10,7 +10,7 @@ import re
 
 from .kernels import Source
 
-_ARCHITECTURES = ("70", "75", "80", "86", "89", "90", "100")
+ARCHITECTURES = ("70", "75", "80", "86", "89", "90", "100")
 _NAMES = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)")
 
 
@@ -23,7 +23,7 @@ def architectures() -> tuple[str, ...]:
         major, _ = nvrtc.getVersion()
     except (OSError, RuntimeError):
         return ()
-    return _ARCHITECTURES if major < 13 else _ARCHITECTURES[1:]
+    return ARCHITECTURES if major < 13 else ARCHITECTURES[1:]
 
 
 def is_cupys(source: Source) -> bool:
