@@ -18,7 +18,7 @@ from torchlite.sparse._family import is_sparse as is_sparse
 from torchlite.sparse._reductions import log_softmax as log_softmax
 from torchlite.core.values.errors import missing_kernel_of as missing_kernel_of
 from torchlite.sparse._products import mm as mm
-from torchlite.sparse._products import sampled_addmm as sampled_addmm
+from torchlite.sparse._samples import sampled_addmm as sampled_addmm
 from torchlite.sparse import semi_structured as semi_structured
 from torchlite.sparse._reductions import softmax as softmax
 from torchlite.sparse._diagonals import spdiags as spdiags
