@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -326,6 +327,25 @@ def test_modules_bear_torchs_names_and_no_name_is_taken_for_a_module(program: An
         assert caught[0].filename == __file__
     """)
     python("-m", "torchlite", "--lazy", script)
+
+
+def test_names_that_modules_have_because_they_import_them(program: Any) -> None:
+    """Packages take them from there; each is the one of the module that it is from."""
+    script = program("""
+        from torch.distributed.fsdp.fully_sharded_data_parallel import FullOptimStateDictConfig
+        from torch.distributions.categorical import probs_to_logits
+        from torch.nn.modules.batchnorm import Parameter
+        from torch.optim.sgd import Optimizer
+        from torch import distributed, distributions, nn, optim
+        assert FullOptimStateDictConfig is distributed.fsdp.FullOptimStateDictConfig
+        assert probs_to_logits is distributions.utils.probs_to_logits
+        assert Parameter is nn.Parameter and Optimizer is optim.Optimizer
+        assert not hasattr(nn.modules.batchnorm, "Optimizer")
+    """)
+    python("-m", "torchlite", script)
+    assert ", 0 of them missing" in python("-m", "torchlite", "--check", script)
+    if importlib.util.find_spec("torch") is not None:
+        python(script)
 
 
 def test_a_report(program: Any) -> None:

@@ -492,6 +492,22 @@ def test_topk(isa, shape, largest):
     pair.agree((numbers((2, 70)), 1, 0, largest, True), taken=False)
 
 
+@pytest.mark.parametrize("shape", [(1,), (7,), (5, 33), (3, 1), (4, 9, 2), (2, 300), (3, 900)])
+def test_kthvalue(shape):
+    pair, last, size = Pair("kthvalue"), len(shape) - 1, shape[-1]
+    for k in {1, (size + 1) // 2, size}:
+        for x in (np.random.default_rng(0).permutation(math.prod(shape)).reshape(shape), numbers(shape)):
+            for laid, taken in layouts(x.astype(np.float32)):
+                for keepdim in (False, True):
+                    pair.agree((laid, last, keepdim, k), 0, 0, taken)
+        for x in (special(shape), np.rint(numbers(shape))):
+            values, places = native.Kernel("kthvalue", decline)(x, last, True, k)
+            np.testing.assert_array_equal(values, np.partition(x, k - 1)[..., k - 1 : k])
+            np.testing.assert_array_equal(values, np.take_along_axis(x, places, last))
+    if last:
+        pair.agree((laid, 0, False, 1), 0, 0, taken=False)
+
+
 @pytest.mark.parametrize("shape", [(n,) for n in SIZES if n] + [(5, 3), (2, 3, 40), (3, 1000)])
 @pytest.mark.parametrize("descending", (False, True))
 def test_sorts(shape, descending):
@@ -1092,6 +1108,13 @@ def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
         assert np.abs(made - wanted).max() <= max(np.abs(pairwise - wanted).max(), 1e-7 * np.abs(wanted).max())
 
 
+def test_sums_of_columns_are_right_to_the_last_place(isa):
+    x = numbers((300, 1000))
+    truth = x.astype(np.float64).sum(0)
+    made = Pair("sum.dim_IntList").kernel(x, 0, False)
+    assert np.abs(made - truth).max() < np.spacing(np.abs(made).max())
+
+
 # ---- losses of pairs
 
 LOSSES = {  # what stands between the arrays and the reduction, and behind it
@@ -1435,6 +1458,7 @@ def good_calls():
     for name in ("tril", "triu"):
         yield name, (image, 1)
     yield "topk", (image, 1, 2, True, True)
+    yield "kthvalue", (image, 3, True, 2)
     yield "clamp", (image, np.array(0, np.float32), None)
     yield "_prelu_kernel", (image, np.array([0.3], np.float32))
     c = np.abs(numbers(4, 6)) + 1
@@ -1579,7 +1603,7 @@ def other_values(value):
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
 OWN |= {("_scaled_dot_product_attention_backward", 4)}  # a mask, which the weights that were kept have seen to
 OWN |= {("_scaled_dot_product_attention_backward", i) for i in (3, 5)}  # what is kept follows from them
-OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
+OWN |= {("kthvalue", 1), *[(name, i) for name in ("sum", "mean") for i in (1, 2)]}  # which the twins do not look at
 OWN |= {("erf", 0)}  # of halves the twin makes halves at each step
 OWN |= {("map_all", 2)}  # two accounts of each map, of which each reads its own
 OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend
@@ -1604,9 +1628,11 @@ def equal(one, other):
 
 def outcome(name, call, made):
     """What a kernel gives; of equal numbers any may be chosen, so that what is at their places is compared."""
-    if name != "topk":
+    if name not in ("topk", "kthvalue"):
         return listed(made)
     values, places = made
+    if values.ndim < call[0].ndim:
+        values, places = values[..., None], places[..., None]
     return [values, np.take_along_axis(call[0], places, call[1])]
 
 

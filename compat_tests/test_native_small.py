@@ -19,7 +19,8 @@ import pytest
 import torchlite
 from compat_tests.test_native import DTYPES, LAYOUTS, SHAPES, Tagged, described, outcome
 from torchlite import nn
-from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, TorchFunctionMode, needs_dispatch
+from torchlite.core.machine.function_modes import TorchFunctionMode
+from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, needs_dispatch
 from torchlite.core.native import native
 from torchlite.core.state.mode import local
 

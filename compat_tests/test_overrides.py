@@ -225,3 +225,104 @@ def test_functions_and_methods_of_one_name_are_told_apart(torch, tell):
         torch.pow(x, x)
         x.pow(x)
         F.relu(x, inplace=True)
+
+
+class _Noting:
+    """Makes function modes that note what they are told of: a name, how many arguments, and keywords."""
+
+    def __init__(self, torch):
+        self.resolve = import_module(f"{torch.__name__}.overrides").resolve_name
+        self.base = import_module(f"{torch.__name__}.overrides").TorchFunctionMode
+        self.seen = []
+
+    def mode(self):
+        noting = self
+
+        class Mode(self.base):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                noting.seen.append((noting.resolve(func), len(args), sorted(kwargs or {})))
+                return func(*args, **(kwargs or {}))
+
+        return Mode()
+
+
+QUERIES = """
+x.shape; x.shape[0]; x.size(); x.size(-1); x.stride(); x.stride(0); x.dim(); x.ndim; x.ndimension(); x.numel()
+x.nelement(); x.dtype; x.device; x.layout; x.requires_grad; x.grad; x.grad_fn; x.is_leaf; x.data; x.T; x.mT
+x.real; x._version; x._base; x.is_cuda; x.is_cpu; x.is_meta; x.is_sparse; x.is_nested; x.is_xpu; x.is_quantized
+x.retains_grad; x.output_nr; x.itemsize; x.nbytes; x.element_size(); x.data_ptr(); x.storage_offset()
+x.get_device(); x.is_contiguous(); x.contiguous(); x.is_floating_point(); x.is_complex(); x.is_signed()
+x.is_inference(); x.is_shared(); x.untyped_storage(); x.dim_order(); x.requires_grad_()
+setattr(x, "requires_grad", True); setattr(x, "grad", None); setattr(x, "data", x[:1]); x.retain_grad()
+bool(x[0, 0]); float(x[0, 0]); int(x[0, 0]); complex(x[0, 0]); len(x); 1.0 in x; f"{x[0, 0]:.2f}"; format(x)
+x.tolist(); 1 / x; 2**x; x**2; 7 // x; 7 % x; +x; ~(x > 0); 1 << i; 1 >> i; 1 & i; i.__iand__(1)
+i.__ilshift__(1); x.__ipow__(2); x.numpy(); torch.is_floating_point(x); torch.is_complex(x)
+torch.nn.functional.linear(x, x); (x * 2).sum(0).shape
+""".replace("\n", ";").split(";")  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [query.strip() for query in QUERIES if query.strip()])
+def test_modes_are_told_what_is_asked_of_tensors(query):
+    code = compile(query, query, "eval")
+
+    @same_story
+    def asked(torch, tell):
+        for modes in (1, 2):
+            noting, names = _Noting(torch), {"torch": torch, "x": torch.ones(2, 3), "i": torch.arange(2)}
+            with contextlib.ExitStack() as stack:
+                for _ in range(modes):
+                    stack.enter_context(noting.mode())
+                with contextlib.suppress(RuntimeError, ValueError):
+                    eval(code, names)
+            tell(noting.seen)
+        names["x"].dim()
+        tell(noting.seen)
+
+    asked()
+
+
+@same_story
+def test_functions_that_modes_are_told_are_those_of_the_class(torch, tell):
+    Tensor = torch.Tensor
+    shape, dtype, set_grad = Tensor.shape.__get__, Tensor.dtype.__get__, Tensor.grad.__set__
+    before = {Tensor.dim: "dim", shape: "shape", dtype: "dtype", set_grad: "set"}
+
+    class Mode(import_module(f"{torch.__name__}.overrides").TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            tell(before.get(func), func is Tensor.dim, func == Tensor.shape.__get__, func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    for _ in range(2):
+        with Mode():
+            tell(x.dim(), x.shape, x.dtype, torch.nn.Parameter(x).dim())
+            x.grad = None
+    tell(Tensor.dim in before, Tensor.shape.__get__ in before)
+
+
+@same_story
+def test_a_mode_is_told_of_subclasses_before_they_are(torch, tell):
+    overrides = import_module(f"{torch.__name__}.overrides")
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            tell("class", overrides.resolve_name(func))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Mode(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            tell("mode", overrides.resolve_name(func), [t.__name__ for t in types])
+            return func(*args, **(kwargs or {}))
+
+    own = torch.ones(2).as_subclass(Own)
+    for context in (Mode(), contextlib.nullcontext()):
+        with context:
+            tell(own.shape, own.dim(), own.is_leaf, own.numel(), (2**own) is None)
+
+    with Mode():
+
+        class Later(Own):
+            pass
+
+    tell(torch.ones(2).as_subclass(Later).shape)

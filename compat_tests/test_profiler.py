@@ -417,6 +417,19 @@ def test_memory_of_transforms_and_sparse_tensors_is_seen() -> None:
     assert {r.nbytes for r in p.events().memory} >= {4000, 8000}
 
 
+@same_story
+def test_one_may_be_asked_for_and_turned_off(torch, tell):
+    enabled = torch.autograd._profiler_enabled
+    tell(enabled(), torch.profiler.profiler._default_schedule_fn(3))
+    with torch.profiler.profile():
+        torch.ones(2).sin()
+        tell(enabled())
+    with torch.autograd.profiler.profile(use_kineto=False):
+        torch.autograd._disable_profiler()
+        tell(enabled())
+    tell(enabled())
+
+
 def test_errors_leave_nothing_on() -> None:
     x = torchlite.ones(3)
     with pytest.raises(RuntimeError), profiler.profile() as p, profiler.record_function("fails"):

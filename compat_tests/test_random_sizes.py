@@ -50,6 +50,15 @@ def test_draws_in_a_row(seed):
                 library.set_rng_state(library.get_rng_state())
 
 
+@pytest.mark.parametrize("phase", [0, 3, 13])
+def test_small_blocks_of_normals_in_a_row(phase):
+    for library in (torch, torchlite):
+        library.manual_seed(phase)
+    same(DRAWS["rand"], phase, phase)
+    for n in (16, 32, 48, 640, 16, 2480) * 12:
+        same(DRAWS["randn"], n, (phase, n))
+
+
 @pytest.mark.parametrize("n", [8000, 16_000, 16_001, 32_000, 32_001, 40_000, 100_000])
 def test_permutations(n):
     for seed in range(4):

@@ -30,7 +30,7 @@ def results():
     made += [rows + rows[0], rows * rows[:, :1], torch.outer(x[:900], y[:901]), rows.amax(1)]
     made += [rows.sum(0), rows.softmax(0), rows.softmax(1)]
     made += [rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
-    for value in (leaf.sigmoid(), leaf.tanh(), leaf * leaf * y, F.silu(leaf), F.huber_loss(leaf, y)):
+    for value in (leaf.relu(), leaf.sigmoid(), leaf.tanh(), leaf * leaf * y, F.silu(leaf), F.huber_loss(leaf, y)):
         made += torch.autograd.grad(value.sum(), leaf)
     images, points = rows.view(11, 1, 101, 1203), torch.rand(11, 301, 303, 2) * 2 - 1
     made += [F.interpolate(images, scale_factor=1.5, mode="bilinear"), F.grid_sample(images, points)]
@@ -40,7 +40,8 @@ def results():
     made += [rows.gather(1, places), rows.scatter_add(1, places, rows), rows.scatter(1, places, rows)]
     made += [y.gather(0, (x * 1000).long()), rows.double().softmax(1), y.double(), y.double().div(3).float()]
     made += [torch.cat([rows, rows], 1), torch.stack([x, y]), F.pad(images, (2, 1, 0, 3)), rows.var(1)]
-    made += [*rows.sort(1), y.argsort(), rows.amax(), x.max(), rows.cumsum(0), rows.logcumsumexp(0)]
+    made += [*rows.kthvalue(400), *rows.sort(1)]
+    made += [y.argsort(), rows.amax(), x.max(), rows.cumsum(0), rows.logcumsumexp(0)]
     made += [rows.logcumsumexp(1), rows.t().contiguous(), images.permute(0, 2, 3, 1).contiguous()]
     made.append(F.pixel_shuffle(x[:1_300_000].view(26, 25, -1, 8), 5))
     optimizer = torch.optim.Adam([leaf], 0.1)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any
 
-from .core.values import bear_name
+from .core.values import shown_in
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
+@shown_in("torch.futures")
 class Future:
     """A result that is yet to come, or the exception that came in its place."""
 
@@ -86,9 +87,6 @@ class Future:
 
         self.add_done_callback(follow)
         return made
-
-
-bear_name(Future, "torch.futures")
 
 
 def collect_all(futures: list[Future]) -> Future:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from .core.machine import Tensor, TorchFunctionMode, dispatch, functions, needs_dispatch
+from .core.machine import ALIASES, Tensor, TorchFunctionMode, dispatch, functions, needs_dispatch, plain
 from .core.state import Mode, Switch, local
 
 
@@ -122,10 +122,14 @@ def _surface() -> _Surface:
     asking = (functions.keys() - _OF_NO_TENSOR) | set(_BESIDES)
     sort(root, "torch", functions_of(root), {name for name, _ in functions_of(root)} - asking)
     sort(functional, "torch.nn.functional", functions_of(functional), _SELDOM)
-    methods = inspect.getmembers(Tensor, inspect.isroutine)
+    members = [(name, plain(member)) for name, member in inspect.getmembers(Tensor)]
+    members.sort(key=lambda member: member[0] in ALIASES)  # which then have the names of what they stand for
+    methods = [(n, f) for n, f in members if inspect.isroutine(f)]
     methods = [(n, f) for n, f in methods if not n.startswith("_") or n.startswith("__") or n in functions]
     sort(Tensor, "torch.Tensor", methods, _OF_THE_OBJECT)
-    for name, found in inspect.getmembers(Tensor, lambda member: isinstance(member, property)):
+    for name, found in members:
+        if not isinstance(found, property) and name != "dtype":  # which is a slot
+            continue
         sort(found, f"torch.Tensor.{name}", [("__get__", found.__get__)], ())
         here.names[found.__set__] = f"torch.Tensor.{name}.__set__"
     for name in ("linalg", "fft", "special"):

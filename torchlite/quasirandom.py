@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core.machine import Generator, Tensor, functions
-from .core.values import bear_name, get_default_dtype, int64
+from .core.values import get_default_dtype, int64, shown_in
 
 _BITS = 30
 
@@ -41,6 +41,7 @@ def _parity(numbers: np.ndarray) -> np.ndarray:
     return numbers & 1
 
 
+@shown_in("torch.quasirandom")
 class SobolEngine:
     """Draws the points of a Sobol sequence, one after the other.
 
@@ -124,6 +125,3 @@ class SobolEngine:
         options += ["scramble=True"] if self.scramble else []
         options += [f"seed={self.seed}"] if self.seed is not None else []
         return f"{type(self).__name__}({', '.join(options)})"
-
-
-bear_name(SobolEngine, "torch.quasirandom")

@@ -31,8 +31,13 @@ class _linalg_slogdet(_NamedTuple):
     logabsdet: _Tensor
     LU: _Tensor
     pivots: _Tensor
+class _linalg_solve(_NamedTuple):
+    result: _Tensor
+    info: _Tensor
 class _linalg_solve_ex(_NamedTuple):
     result: _Tensor
+    LU: _Tensor
+    pivots: _Tensor
     info: _Tensor
 class _linalg_svd(_NamedTuple):
     U: _Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core.declare import Signature
-from .core.values import CPU, DeviceLike, bear_name
+from .core.values import CPU, DeviceLike, shown_in
 from .core.values.device import device as Device
 
 __all__ = ["Event", "Stream", "get_device_module"]
@@ -30,6 +30,7 @@ _EVENT = Signature(
 )
 
 
+@shown_in("torch")
 class Stream:
     """Where the work of a device waits its turn."""
 
@@ -80,6 +81,7 @@ class Stream:
         )
 
 
+@shown_in("torch")
 class Event:
     """A moment in a stream."""
 
@@ -114,7 +116,3 @@ class Event:
     def __repr__(self) -> str:
         index = -1 if self.device.index is None else self.device.index
         return f"torch.Event device_type={self.device.type}, device_index={index}, event_flag=0, event_id=0"
-
-
-bear_name(Stream, "torch")
-bear_name(Event, "torch")

@@ -76,6 +76,11 @@ BUDGETS = {
     "bce_with_logits": Budget(
         F.binary_cross_entropy_with_logits, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2
     ),
+    "binary_cross_entropy": Budget(
+        F.binary_cross_entropy, lambda: (torch.rand(8, 16, device="cuda", requires_grad=True), randn(8, 16).detach()),
+        2, 3,
+    ),
+    "one_hot": Budget(lambda x, i: x * F.one_hot(i, 16), lambda: (randn(8, 16), classes(8)), 5, 7),
     "max": Budget(lambda x: x.max(), lambda: (randn(8, 16),), 1, 4),
     "norm": Budget(lambda x: x.norm(), lambda: (randn(8, 16),), 1, 2),
     "norm along a dimension": Budget(lambda x: x.norm(dim=1), lambda: (randn(8, 16),), 1, 2),
@@ -85,6 +90,9 @@ BUDGETS = {
     "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 2, 5),
     "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 3),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
+    "embedding of a part, padded": Budget(
+        lambda w, i: F.embedding(i[:, 1:], w, 0).transpose(0, 1), lambda: (randn(10, 8), classes(4, 6, below=10)), 2, 6
+    ),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 1, 2),
     "attention": Budget(
         F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
@@ -110,7 +118,11 @@ BUDGETS = {
     "conv_transpose2d": Budget(
         lambda x, w: F.conv_transpose2d(x, w, stride=2), lambda: (randn(2, 4, 8, 8), randn(4, 3, 2, 2)), 2, 6
     ),
-    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 2, 5),
+    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 1, 4),
+    "index of two dimensions": Budget(
+        lambda x, i, j: x[i, j], lambda: (randn(2, 8, 16), classes(5, below=2), classes(5, below=8)), 2, 7
+    ),
+    "arange": Budget(lambda x: x + torch.arange(16, device="cuda"), lambda: (randn(8, 16),), 3, 4),
     "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 1, 3),
     "scatter": Budget(
         lambda x, y, i: x.scatter(0, i, y), lambda: (randn(8, 16), randn(3, 16), classes(3, 16, below=8)), 2, 5
@@ -126,7 +138,10 @@ BUDGETS = {
 
 
 # What halves take where it is more: some sums are made in float32 beside them.
-IN_HALVES: dict[str, dict[str, int]] = {"embedding": {"both": 4}, "index": {"both": 7}}
+IN_HALVES: dict[str, dict[str, int]] = {
+    "embedding": {"both": 4}, "embedding of a part, padded": {"both": 7}, "index": {"both": 6},
+    "index of two dimensions": {"both": 9},
+}  # fmt: skip
 
 
 def told(call):
@@ -170,12 +185,13 @@ def test_launches(name, dtype):
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.words = nn.Embedding(20, 16)
+        self.words, self.places = nn.Embedding(20, 16), nn.Embedding(6, 16)
         self.block = nn.TransformerEncoderLayer(16, 2, 32, 0.1, F.gelu, batch_first=True, norm_first=True)
         self.out = nn.Linear(16, 20)
 
     def forward(self, words):
-        return self.out(self.block(self.words(words)).mean(1))
+        places = torch.arange(words.shape[1], device=words.device)
+        return self.out(self.block(self.words(words) + self.places(places)).mean(1))
 
 
 class Recurrent(nn.Module):
@@ -186,6 +202,17 @@ class Recurrent(nn.Module):
 
     def forward(self, x):
         return self.out(self.cell(x)[0][:, -1])
+
+
+class Words(Recurrent):
+    """A model that reads what comes before each word, of lines that are filled up with zeros."""
+
+    def __init__(self):
+        super().__init__(nn.LSTM)
+        self.words = nn.Embedding(20, 8, padding_idx=0)
+
+    def forward(self, words):
+        return super().forward(self.words(words[:, :-1]))
 
 
 def images(*shape):
@@ -205,6 +232,7 @@ TRAINED = {
     "transformer": (Attention, lambda: classes(4, 6, below=20), torch.optim.AdamW),
     "lstm": (lambda: Recurrent(nn.LSTM), lambda: images(4, 5, 8), torch.optim.RMSprop),
     "gru": (lambda: Recurrent(nn.GRU), lambda: images(4, 5, 8), torch.optim.Adagrad),
+    "lstm of words": (Words, lambda: classes(4, 6, below=20), torch.optim.NAdam),
 }  # fmt: skip
 
 

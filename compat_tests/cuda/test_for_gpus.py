@@ -60,7 +60,7 @@ def launch_everything():
     for dtype in (torch.complex64, torch.complex128):
         z = torch.ones(3, device="cuda", dtype=dtype)
         z / z, z.reciprocal(), z.log2()
-    torch.arange(3, device="cuda").fmod(2)
+    torch.arange(3, device="cuda").fmod(2), torch.arange(3.0, device="cuda")
     for draw in DRAWS.values():
         draw(4)
     graph = torch.cuda.CUDAGraph()

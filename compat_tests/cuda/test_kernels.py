@@ -78,7 +78,8 @@ def test_layer_norm(shape, normalized, affine):
 @pytest.mark.parametrize("weighted", [True, False])
 def test_cross_entropy(shape, reduction, weighted):
     classes = shape[1] if len(shape) > 1 else shape[0]
-    target = torch.randint(0, classes, (shape[0], *shape[2:]) if len(shape) > 1 else ())
+    target = torch.randint(0, classes, (*shape[2:], shape[0]) if len(shape) > 1 else ())
+    target = target.movedim(-1, 0) if len(shape) > 2 else target
     weight = torch.rand(classes) + 0.5 if weighted else None
 
     def loss(x):
@@ -106,7 +107,9 @@ def test_batch_norm(shape, affine):
 @pytest.mark.parametrize("padding", [None, 1])
 def test_embedding(padding):
     indices = torch.tensor([[1, 3, 1], [0, 1, 4]])
-    alike(lambda w: F.embedding(indices.to(w.device), w, padding_idx=padding), numbers(5, 3))
+    for given in (indices, indices.t()[1:], indices.int()):
+        alike(lambda w, i=given: F.embedding(i.to(w.device), w, padding_idx=padding), numbers(5, 3))
+        alike(lambda w, i=given: F.embedding(i.to(w.device), w, padding_idx=padding).transpose(0, 1), numbers(5, 3))
     with pytest.raises(torch.AcceleratorError, match="index 9 is out of range"):
         F.embedding(torch.tensor([0, 9], device="cuda"), numbers(5, 3).cuda()).cpu()
 
@@ -116,6 +119,24 @@ def test_a_target_that_is_no_class_is_told_at_the_next_wait():
     with pytest.raises(torch.AcceleratorError, match=r"device-side assert triggered\nTarget 7 is out of bounds"):
         loss.item()
     assert torch.ones(2, device="cuda").sum().item() == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_what_is_no_probability_is_told_at_the_next_wait(dtype):
+    target = torch.ones(3, device="cuda", dtype=dtype)
+    assert F.binary_cross_entropy(torch.tensor([0, 0.5, 1], device="cuda", dtype=dtype), target).item() > 30
+    for wrong in (1.01, -0.01, torch.nan):
+        loss = F.binary_cross_entropy(torch.tensor([0, 0.5, wrong], device="cuda", dtype=dtype), target)
+        with pytest.raises(torch.AcceleratorError, match="between 0 and 1"):
+            loss.item()
+
+
+def test_one_hot_vectors():
+    indices = torch.tensor([[0, 2], [1, 2]])
+    for classes in (-1, 3, 5):
+        assert torch.equal(F.one_hot(indices.cuda(), classes).cpu(), F.one_hot(indices, classes))
+    with pytest.raises(torch.AcceleratorError, match="index 2 is out of range"):
+        F.one_hot(indices.cuda(), 2).cpu()
 
 
 CONVOLUTIONS = {
@@ -255,16 +276,23 @@ def test_what_is_indexed_along_a_dimension(dtype):
     x, index = numbers(3, 4, 5, dtype=dtype), torch.tensor([[1, -1, 1], [0, 3, -4]])
     for pick in (
         lambda t, i: t[i % 3], lambda t, i: t[:, i], lambda t, i: t[:, :, i[0]], lambda t, i: t.transpose(0, 2)[i],
-        lambda t, i: t[:, i, i], lambda t, i: t[..., i[:0]],
+        lambda t, i: t[:, i, i], lambda t, i: t[..., i[:0]], lambda t, i: t[i % 3, i, i[0]],
+        lambda t, i: t[i % 3, :, i], lambda t, i: t.transpose(0, 1)[i[:, None], i % 3],
     ):  # fmt: skip
         alike(lambda t, pick=pick: pick(t, index.to(t.device)), x, rtol=1e-5, atol=1e-5)
     y = torch.zeros(2, 3, device="cuda")
     y.index_put_((torch.tensor([0, 2], device="cuda"),), torch.ones(2, 3, device="cuda"), accumulate=True)
     with pytest.raises(torch.AcceleratorError, match="index 2 is out of range"):
         y.cpu()
+    for wrong in ((5, 0, 0), (0, -5, 0), (0, 0, 7)):
+        named = x.cuda()[tuple([torch.tensor([0, at], device="cuda") for at in wrong])]
+        with pytest.raises(torch.AcceleratorError, match=rf"index {sum(wrong)} is out of range"):
+            named.cpu()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32, torch.complex64, torch.uint8]
+)
 def test_what_is_named_element_by_element(dtype):
     x, y = [numbers(*shape).mul(9).to(dtype) for shape in ((3, 4, 5), (5, 2, 6))]
     y = y.transpose(0, 2)[:2, :, :5]
@@ -286,7 +314,7 @@ def test_what_is_named_element_by_element(dtype):
     on(lambda x, y, i: x.clone().mT.scatter_add_(2, i.mT, y.mT), x, y, index)
     on(lambda x, i: x.index_add(0, i, x.flip(0)), x, slices)
     on(lambda x, i: x.index_add(0, i, x.flip(0), alpha=2), x, slices)
-    with pytest.raises(torch.AcceleratorError if dtype is not torch.int64 else Exception, match="4 is out of"):
+    with pytest.raises(torch.AcceleratorError, match="4 is out of"):
         x.cuda().gather(1, index.cuda() + 1).cpu()
 
 

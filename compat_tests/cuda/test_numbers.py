@@ -167,3 +167,10 @@ def test_numbers_in_fused_formulas_are_as_precise_as_their_operands(f, dtype):
 
     near = 1e-6 if dtype is torch.float32 else 1e-13
     alike(with_gradient, x, rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.uint8])
+@pytest.mark.parametrize("ends", [(0, 9), (3, 17, 4), (9, -2, -3), (0.25, 2, 0.3), (5, 5)])
+def test_numbers_in_a_row(dtype, ends):
+    made, wanted = [torch.arange(*ends, dtype=dtype, device=device) for device in ("cuda", "cpu")]
+    torch.testing.assert_close(made.cpu(), wanted)

@@ -151,3 +151,15 @@ def test_what_was_built_is_found_from_another_environment(tmp_path, monkeypatch)
     assert build.cache.__wrapped__().name == here.name
     (tmp_path / "cuda_fp16.h").write_text("// another")
     assert build.cache.__wrapped__().name != here.name
+
+
+def test_headers_of_a_toolkit_with_its_compilers_beside_them(tmp_path, monkeypatch):
+    """Which mark what is for a device as a GPU has it; here, shared memory is what all threads of a process see."""
+    for header in build.cuda_headers().iterdir():
+        if header.name != "crt":
+            (tmp_path / header.name).symlink_to(header)
+    (tmp_path / "crt").mkdir()
+    (tmp_path / "crt" / "host_defines.h").write_text("#ifndef __HOST_DEFINES_H__\n#error the compiler's own\n#endif")
+    monkeypatch.setattr(build, "cuda_headers", lambda: tmp_path)
+    arguments = [*build._KERNEL_FLAGS, *build._includes(), "-x", "c++-header", str(build.HERE / "prelude.h")]
+    assert build._compile(tmp_path / "prelude.h.gch", arguments).is_file()

@@ -230,20 +230,7 @@ static int keep_above(Value *operands)
         PyErr_Clear();
         return 0;
     }
-#define KEEP(type) { \
-        const type *values = PyArray_DATA(x), *from = PyArray_DATA(g), limit = (type)operands[2].number; \
-        type *to = PyArray_DATA((PyArrayObject *)made); \
-        if (step) \
-            for (npy_intp i = 0; i < count; i++) to[i] = values[i] <= limit ? 0 : from[i]; \
-        else \
-            for (npy_intp i = 0; i < count; i++) to[i] = values[i] <= limit ? 0 : *from; \
-    }
-    if (slot_in(g) == FLOAT32 && step && operands[2].number == 0)
-        keep_positive(PyArray_DATA(g), PyArray_DATA(x), PyArray_DATA((PyArrayObject *)made), count);
-    else if (slot_in(g) == FLOAT32)
-        KEEP(float)
-    else
-        KEEP(double)
+    keep_larger(slot_in(g), PyArray_DATA(g), step, PyArray_DATA(x), operands[2].number, PyArray_DATA((PyArrayObject *)made), count);
     drop(&operands[1]);
     return replace(&operands[0], made);
 }

@@ -32,6 +32,8 @@ static inline int slot_in(PyArrayObject *array)
 int fetch_operand(const Program *program, Node *node, int source, PyObject *gradient, Value *to);
 // Where a loop finds an operand, and its step: an array, or a number that is made an element.
 npy_intp locate(Value *value, int slot, Element *element, char **data);
+// A gradient, all of whose numbers are one where its step is 0, where values are larger than a number, and 0 elsewhere.
+void keep_larger(int slot, const void *gradient, npy_intp step, const void *values, double least, void *to, npy_intp n);
 // How many elements the operand of a reduction had.
 double count_of(Node *node);
 // The values of an edge's instructions, of a large gradient, if these are formulas for single numbers; else NULL.

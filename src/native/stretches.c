@@ -18,12 +18,18 @@ typedef struct {
     char *to;
 } Formula;
 
-static void keep_above(int slot, const Operand *o, char *to, npy_intp n)
+void keep_larger(int slot, const void *gradient, npy_intp step, const void *values, double least, void *to, npy_intp n)
 {
-#define KEEP(type) \
-    for (npy_intp i = 0; i < n; i++) \
-        ((type *)to)[i] = *(type *)(o[1].data + i * o[1].step) <= *(type *)o[2].data ? 0 : *(type *)(o[0].data + i * o[0].step);
-    if (slot == FLOAT32)
+#define KEEP(type) { \
+        const type *g = gradient, *x = values, limit = (type)least; \
+        if (step) \
+            for (npy_intp i = 0; i < n; i++) ((type *)to)[i] = x[i] <= limit ? 0 : g[i]; \
+        else \
+            for (npy_intp i = 0; i < n; i++) ((type *)to)[i] = x[i] <= limit ? 0 : *g; \
+    }
+    if (slot == FLOAT32 && step && least == 0)
+        keep_positive(gradient, values, to, n);
+    else if (slot == FLOAT32)
         KEEP(float)
     else
         KEEP(double)
@@ -43,7 +49,7 @@ static void run_stretch(const Formula *f, npy_intp from, npy_intp n, char *room)
         Operand *o = &stack[top];
         char *to = i + 1 == f->count ? f->to + from * f->item : room + top * STRETCH * sizeof(Element);
         if (in->code == KEEP_ABOVE) {
-            keep_above(f->slot, o, to, n);
+            keep_larger(f->slot, o[0].data, o[0].step, o[1].data, f->instructions[i - 1].number, to, n);
         } else {
             char *args[] = {o[0].data, in->operands == 2 ? o[1].data : to, to};
             const npy_intp steps[] = {o[0].step, in->operands == 2 ? o[1].step : f->item, f->item};
@@ -85,7 +91,7 @@ static int is_for_stretches(const Instruction *instructions, Py_ssize_t count)
         // The limit is one number.
         if (code == KEEP_ABOVE && instructions[i - 1].code != CONSTANT)
             return 0;
-        applied += takes > 0;
+        applied += code == KEEP_ABOVE ? 2 : takes > 0;  // NumPy's loops are as good for one ufunc alone
     }
     return applied > 1 && count <= LONGEST_FORMULA && top == 1;
 }
@@ -99,7 +105,9 @@ PyObject *evaluate_in_stretches(const Program *program, Py_ssize_t edge, Node *n
     PyObject *held[LONGEST_FORMULA] = {NULL}, *made = NULL;
     int fine = 1;
     for (Py_ssize_t i = 0; fine && i < f.count; i++)
-        if (f.instructions[i].code != APPLY && f.instructions[i].code != KEEP_ABOVE)
+        if (f.instructions[i].code == KEEP_ABOVE)
+            fine = f.instructions[i - 2].code == APPLY || f.sources[i - 2].step > 0;
+        else if (f.instructions[i].code != APPLY)
             fine = locate_source(&f, i, program, node, g, &held[i]);
     if (fine && (made = fresh(f.slot, PyArray_NDIM(g), PyArray_DIMS(g))) != NULL) {
         f.item = PyArray_ITEMSIZE(g);

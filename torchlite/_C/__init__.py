@@ -21,9 +21,9 @@ from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from ..autograd.variable import _LegacyVariableBase
 from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
 from ..core.machine import Generator, Tensor, TensorBase, functions
+from ..core.machine.function_modes import pop_mode as _pop_torch_function_stack
+from ..core.machine.function_modes import push_mode as _push_on_torch_function_stack
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
-from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
-from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
 from ..core.memory import use_count as _storage_Use_Count
 from ..core.state import local

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..autograd.current_pass import _get_current_graph_task_keep_graph
-from ..autograd.profiler import kineto_available
+from ..autograd.profiler import _disable_profiler, _profiler_enabled, kineto_available
 from ..autograd.profiler_util import DeviceType
 from ..autograd.saved_hooks import pop_hooks as _pop_saved_tensors_default_hooks
 from ..autograd.saved_hooks import push_hooks as _push_saved_tensors_default_hooks
@@ -14,9 +14,9 @@ from ..core.machine import SavedTensor, Tensor, shared_counter
 from ..core.state import local
 
 __all__ = [
-    "DeviceType", "SavedTensor", "_get_current_graph_task_keep_graph", "_pop_saved_tensors_default_hooks",
-    "_profiler_enabled", "_push_saved_tensors_default_hooks", "_saved_tensors_hooks_disable",
-    "_saved_tensors_hooks_enable", "_saved_tensors_hooks_get_disabled_error_message",
+    "DeviceType", "SavedTensor", "_disable_profiler", "_get_current_graph_task_keep_graph",
+    "_pop_saved_tensors_default_hooks", "_profiler_enabled", "_push_saved_tensors_default_hooks",
+    "_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_saved_tensors_hooks_get_disabled_error_message",
     "_saved_tensors_hooks_is_enabled", "_top_saved_tensors_default_hooks", "_unsafe_set_version_counter",
     "kineto_available",
 ]  # fmt: skip
@@ -52,7 +52,3 @@ def _unsafe_set_version_counter(tensors: Iterable[Tensor], versions: Iterable[in
         if version < 0:
             raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
         shared_counter(t).n = version
-
-
-def _profiler_enabled() -> bool:
-    return local.state.mode.profiler is not None

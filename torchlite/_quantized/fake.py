@@ -24,7 +24,7 @@ def _of_tensor(xp: Namespace, x: Array, scale: Any, zero_point: Any, low: int, h
     return made.astype(x.dtype, copy=False), mask
 
 
-def _of_channels(xp: Namespace, x: Array, scale: Any, zero_point: Any, axis: int, low: int, high: int) -> Any:
+def _of_channels(xp: Namespace, x: Array, scale: Array, zero_point: Array, axis: int, low: int, high: int) -> Any:
     shape = [-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]
     return _of_tensor(xp, x, scale.reshape(shape), zero_point.reshape(shape), low, high)
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..absent import Missing, asked_by, explanation, placeholder
+from .borrowed import borrowed
 from .naming import inside, torch_name
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def watch(module: ModuleType, alias: Alias) -> Callable[[], None] | None:
                 error = refusal
         if name.startswith("__"):
             raise AttributeError(f"module {shown!r} has no attribute {name!r}", name=name, obj=module)
+        value = borrowed(shown, name)
+        if value is not None:
+            return value
         error = error or AttributeError(explanation(f"{shown}.{name}"), name=name)
         doing, asker = asked_by(sys._getframe(1))
         if doing is None or inside(asker, ("torchlite",)):

@@ -9,8 +9,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ..absent import explanation
-from .naming import is_torch, own_name
+from .borrowed import borrowed
+from .naming import is_torch, own_name, torch_name
 
+_NOWHERE = object()
 _EXPECTED = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
 
 
@@ -108,13 +110,17 @@ def lacking(name: str) -> str | None:
         if not isinstance(at, ModuleType | type):
             return None  # what values have is seen when it is used
         so_far = ".".join(parts[:count])
-        if not hasattr(at, part) and isinstance(at, ModuleType):
-            try:
-                importlib.import_module(own_name(so_far))
-            except ModuleNotFoundError:
-                return so_far
-        try:
-            at = getattr(at, part)
-        except AttributeError:
+        found = _member(at, part, so_far)
+        if found is _NOWHERE:
             return so_far
+        at = found
     return None
+
+
+def _member(at: object, part: str, name: str) -> object:
+    if isinstance(at, ModuleType) and not hasattr(at, part):
+        try:
+            return importlib.import_module(own_name(name))
+        except ModuleNotFoundError:
+            return borrowed(torch_name(at.__name__), part) or _NOWHERE
+    return getattr(at, part, _NOWHERE)

@@ -14,7 +14,7 @@ from .. import cuda
 from ..core.declare import Signature, taking
 from ..core.machine import LEAF, Tensor, TensorBase
 from ..core.state import Mode, Switch, local
-from ..core.values import bear_name, dt, warn
+from ..core.values import dt, shown_in, warn
 from ..core.values.device import device as Device
 
 
@@ -134,6 +134,7 @@ def _tensors(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
+@shown_in("torch.amp.autocast_mode")
 class autocast(Switch):
     """Inside (a `with`, or a function this decorates), ops on a type of device choose their precision."""
 
@@ -297,6 +298,3 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
             return bwd(*args, **kwargs)
 
     return decorated
-
-
-bear_name(autocast, "torch.amp.autocast_mode")

@@ -10,7 +10,7 @@ from typing import Any
 from .. import cuda
 from ..core.machine import Tensor, TensorBase
 from ..core.machine.registry import functions as F
-from ..core.values import DeviceLike, bear_name, dt, warn
+from ..core.values import DeviceLike, dt, shown_in, warn
 
 
 class OptState(Enum):
@@ -39,6 +39,7 @@ def adapt(scale: Tensor, tracker: Tensor, overflowed: bool, growth: float, backo
         tracker.fill_(0)
 
 
+@shown_in("torch.amp.grad_scaler")
 class GradScaler:
     """Scales losses, unscales gradients, skips steps whose gradients are not finite, and adapts the scale.
 
@@ -262,6 +263,3 @@ def _gradients(optimizer: Any) -> Iterable[Tensor]:
         for p in group["params"]:
             if p.grad is not None:
                 yield p.grad
-
-
-bear_name(GradScaler, "torch.amp.grad_scaler")

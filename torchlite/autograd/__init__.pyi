@@ -45,6 +45,7 @@ from torchlite.autograd import profiler_modules as profiler_modules
 from torchlite.autograd import profiler_records as profiler_records
 from torchlite.autograd import profiler_trace as profiler_trace
 from torchlite.autograd import profiler_util as profiler_util
+from torchlite.autograd import queue_of_leaves as queue_of_leaves
 from torchlite.autograd import saved_hooks as saved_hooks
 from torchlite.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from torchlite.autograd.grad_mode import set_grad_enabled as set_grad_enabled

@@ -17,21 +17,19 @@ from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
 from ..core.state import local, silent
-from ..core.values import Backend, bear_name, preserve_format, warn, warn_once
+from ..core.values import Backend, preserve_format, shown_in, warn, warn_once
 from ..core.values.dtype import dtype
 from ..core.values.size import size
 from . import engine
 
 
+@shown_in("torch.autograd.graph")
 class GradientEdge(NamedTuple):
     """A place in the graph where a gradient arrives. It can stand for a tensor in `backward` and `grad`."""
 
     node: Node
     output_nr: int
     ownership_token: Any = None
-
-
-bear_name(GradientEdge, "torch.autograd.graph")
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -20,6 +20,7 @@ from ..core.values import Backend, sparse_coo, strided
 from ..core.values.dtype import dtype
 from ..core.values.size import size
 from .accumulation import accumulate_into, as_tensor
+from .queue_of_leaves import queued
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 _numbers = itertools.count()
@@ -281,7 +282,7 @@ class GraphTask:
                         break
                 if not keep_graph and node.saved_entries:
                     node.saved_entries = None
-                following = leaves = None
+                following, leaves, others = None, (), 0
                 for edge, grad in zip(node.next_edges, results):
                     if edge.__class__ is tuple:
                         to, at = edge
@@ -308,14 +309,16 @@ class GraphTask:
                     if left:
                         continue
                     if to.__class__ is int:
-                        leaves = [edge] if leaves is None else [*leaves, edge]
+                        others = others if leaves else len(ready) + (following is not None)
+                        leaves = (*leaves, edge)
                     elif following is None and not ready:
                         following = to
                     else:
                         heappush(ready, (-to.sequence_nr, to))
                 results = edge = grad = have = entry = to = None  # type: ignore[assignment]
-                if leaves is not None:
-                    for edge in leaves:
+                if leaves:
+                    waits = len(ready) + (following is not None)
+                    for edge in leaves if len(leaves) + waits < 4 else queued(leaves, others, waits - others):
                         self.reach_leaf(edge, waiting.pop(id(edge)))
                 if following is not None and ready:
                     following = heappushpop(ready, (-following.sequence_nr, following))[1]

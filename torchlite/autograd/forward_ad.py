@@ -14,21 +14,19 @@ from typing import Any, NamedTuple
 from ..core.declare import ViewOp, publish_python
 from ..core.machine import TangentLevel, Tensor, check_no_overlap, moves, set_tangent, tangent_of
 from ..core.state import Context, Mode, SetAtOnce, State, local
-from ..core.values import bear_name
+from ..core.values import shown_in
 from . import forward
 from .grad_mode import _Decorating
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
+@shown_in("torch.autograd.forward_ad")
 class UnpackedDualTensor(NamedTuple):
     """A dual tensor's value and, if it moves, its tangent."""
 
     primal: Tensor
     tangent: Tensor | None
-
-
-bear_name(UnpackedDualTensor, "torch.autograd.forward_ad")
 
 
 # Views for a backward pass, but not for tangents: they do not move with what they show, nor that with them.

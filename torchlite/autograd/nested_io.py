@@ -73,11 +73,7 @@ def _is_tensor(obj: Any) -> bool:
     return isinstance(obj, TensorBase)
 
 
-def _is_tensor_or_none(obj: Any) -> bool:
-    return obj is None or isinstance(obj, TensorBase)
-
-
 _iter_tensors = _iter_filter(_is_tensor, condition_msg="Tensors")
 _iter_tensors_permissive = _iter_filter(_is_tensor, allow_unknown=True, condition_msg="Tensors (permissive)")
-_iter_None_tensors = _iter_filter(_is_tensor_or_none, condition_msg="Tensors or None")
+_iter_None_tensors = _iter_filter(lambda x: x is None or _is_tensor(x), condition_msg="Tensors or None")
 _map_tensor_data = _nested_map(_is_tensor, lambda t: t.data, condition_msg="Tensors")

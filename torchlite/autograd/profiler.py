@@ -198,6 +198,15 @@ def kineto_available() -> bool:
     return False
 
 
+def _profiler_enabled() -> bool:
+    return local.state.mode.profiler is not None
+
+
+def _disable_profiler() -> None:
+    """Let nothing more be recorded by the profiler that is on."""
+    local.state.mode = local.state.mode.but(profiler=None)
+
+
 class profile(Switch):
     """Inside a `with`, operations are counted and timed; then there are `key_averages()` and their `table()`."""
 

@@ -25,13 +25,10 @@ def _matmul(operands: list[Any], result: Any) -> int:
     return _product(operands, result) if min(t.dim() for t in operands) > 1 else 0
 
 
-def _conv2d(operands: list[Any], result: Any) -> int:
-    return 2 * result.numel() * operands[1][0].numel() if result.dim() == 4 else 0
-
-
 _FORMULAS: dict[str, Callable[[list[Any], Any], int]] = {
     "add": _pointwise, "mul": _pointwise, "mm": _product, "bmm": _product, "linear": _product, "matmul": _matmul,
-    "addmm": _added_product, "baddbmm": _added_product, "conv2d": _conv2d,
+    "addmm": _added_product, "baddbmm": _added_product,
+    "conv2d": lambda operands, made: 2 * made.numel() * operands[1][0].numel() if made.dim() == 4 else 0,
 }  # fmt: skip
 
 

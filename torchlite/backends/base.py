@@ -61,6 +61,7 @@ class Backend:
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor
     values = True  # arrays have values; False for those that are forms alone
+    asserts = False  # whether kernels check places as they compute, and are heard at the next wait
     held_as_bits: Container[np.dtype] = ()  # types that only this backend's own methods and kernels know
     # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
     over_lists: ClassVar[Callable[..., None] | None] = None

@@ -66,7 +66,7 @@ PROCESS = os.getpid()  # the one in which CUDA is used: those forked off it cann
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
-    held_as_bits = WIDE
+    held_as_bits, asserts = WIDE, True
     over_lists, follow = staticmethod(over_lists), staticmethod(follow)
 
     def kernel(self, op: Op) -> Callable[..., Any]:

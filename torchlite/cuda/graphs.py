@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..autograd import Function, grad
 from ..core.machine import Tensor, default_generator
-from ..core.values import bear_name
+from ..core.values import shown_in
 from . import _needed, empty_cache, is_available, synchronize
 from .streams import Stream, current_stream
 from .streams import stream as within
@@ -32,6 +32,7 @@ def graph_pool_handle() -> Any:
     return cupy.cuda.MemoryPool()
 
 
+@shown_in("torch.cuda")
 class CUDAGraph:
     """Work that is done again by `replay`, in the memory in which it was done when it was captured.
 
@@ -238,6 +239,3 @@ def _graphed(f: Any, sample: Sequence[Tensor], warmups: int, unused: bool, pool:
         return call
     f.forward = call
     return f
-
-
-bear_name(CUDAGraph, "torch.cuda")

@@ -7,13 +7,14 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.values import DeviceLike, bear_name
+from ..core.values import DeviceLike, shown_in
 from . import _index, _needed, is_available
 from .unsupported import lacking_function
 
 __all__ = ["MemPool", "use_mem_pool"]
 
 
+@shown_in("torch.cuda.memory")
 class MemPool:
     """A pool of memory of its own, which gives what tensors in it held to others in it alone.
 
@@ -55,6 +56,3 @@ def use_mem_pool(pool: MemPool, device: DeviceLike = None) -> Iterator[None]:
             yield
     finally:
         pool._uses -= 1
-
-
-bear_name(MemPool, "torch.cuda.memory")

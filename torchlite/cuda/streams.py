@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import streams
-from ..core.values import DeviceLike, bear_name
+from ..core.values import DeviceLike, shown_in
 from ..core.values.device import device as Device
 from . import _index, _needed, current_device, is_available
 from .unsupported import lacking_function
@@ -18,6 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@shown_in("torch.cuda")
 class Stream(streams.Stream):
     """Where the work of a CUDA device waits its turn."""
 
@@ -83,6 +84,7 @@ class Stream(streams.Stream):
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
+@shown_in("torch.cuda")
 class ExternalStream(Stream):
     """A stream that was made elsewhere, by its address."""
 
@@ -90,6 +92,7 @@ class ExternalStream(Stream):
         return cls._over(_needed().ExternalStream(stream_ptr), _index(device))  # type: ignore[return-value]
 
 
+@shown_in("torch.cuda")
 class Event(streams.Event):
     """A moment in a stream of a CUDA device."""
 
@@ -177,8 +180,3 @@ def set_stream(stream: Stream | None) -> None:
 def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream:
     """A stream that was made elsewhere, by its address."""
     return ExternalStream(data_ptr, device)
-
-
-bear_name(Stream, "torch.cuda")
-bear_name(Event, "torch.cuda")
-bear_name(ExternalStream, "torch.cuda")

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..core.values import bear_name
+from ..core.values import shown_in
 from .guard import die_with_parent
 from .launching import Attempt, Plan, ProcessFailure, launch, record
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
 
+@shown_in("torch.distributed.launcher.api")
 @dataclass
 class LaunchConfig:
     """How many processes are started, how often again, and where those of several hosts meet."""
@@ -115,6 +116,7 @@ def _number(config: LaunchConfig) -> int | None:
     return int(config.rdzv_configs.get("rank", 0)) if config.rdzv_backend == "static" else None
 
 
+@shown_in("torch.distributed.launcher.api")
 class elastic_launch:
     """What, when called, calls a function in several processes and gives what it returned, by rank.
 
@@ -130,6 +132,7 @@ class elastic_launch:
         return launch_agent(self._config, self._entrypoint, list(args))
 
 
+@shown_in("torch.distributed.launcher.api")
 def launch_agent(
     config: LaunchConfig, entrypoint: Callable[..., Any] | str | None, args: list[Any], health_check_server: Any = None
 ) -> dict[int, Any]:
@@ -151,7 +154,3 @@ def launch_agent(
     ended = launch(plan, signals, lambda *about: _Functions(config.start_method, entrypoint, args, *about))
     assert isinstance(ended, _Functions)
     return ended.results
-
-
-for _public in (LaunchConfig, elastic_launch, launch_agent):
-    bear_name(_public, "torch.distributed.launcher.api")

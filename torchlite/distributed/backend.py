@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from ..core.values import bear_name, warn
+from ..core.values import shown_in, warn
 
 __all__ = ["Backend", "BackendConfig"]
 
@@ -15,6 +15,7 @@ class _BackendPlugin(NamedTuple):
     extended_api: bool
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class Backend(str):
     """The name of what processes talk by."""
 
@@ -48,6 +49,7 @@ class Backend(str):
         cls._plugins[name.upper()] = _BackendPlugin(func, extended_api)
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class BackendConfig:
     """Which backend serves which type of device."""
 
@@ -87,7 +89,3 @@ class BackendConfig:
     def get_device_backend_map(self) -> dict[str, str]:
         """The backends by the types of device."""
         return self.device_backend_map
-
-
-for _cls in (Backend, BackendConfig):
-    bear_name(_cls, "torch.distributed.distributed_c10d")

@@ -7,7 +7,7 @@ from enum import Enum, IntEnum
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import bear_name, is_dense
+from ..core.values import is_dense, shown_in
 
 _DEFAULT_FIRST_BUCKET_BYTES = 1 << 20  # small, so that something travels early
 __all__ = ["Bucket", "GradBucket", "_compute_bucket_assignment_by_size"]
@@ -39,6 +39,7 @@ def views_of(flat: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     return views
 
 
+@shown_in("torch.distributed")
 class GradBucket:
     """What a communication hook is given: the gradients of a bucket, not yet divided by the number of processes."""
 
@@ -70,6 +71,7 @@ class GradBucket:
         self._buffer = buffer
 
 
+@shown_in("torch.distributed")
 class BuiltinCommHookType(IntEnum):
     """The hooks that PyTorch has in C++."""
 
@@ -79,10 +81,6 @@ class BuiltinCommHookType(IntEnum):
 
     def __repr__(self) -> str:
         return f"<{self}: {self.value}>"
-
-
-for _cls in (GradBucket, BuiltinCommHookType):
-    bear_name(_cls, "torch.distributed")
 
 
 def _compute_bucket_assignment_by_size(

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.values import DeviceLike, bear_name
+from ..core.values import DeviceLike, shown_in
 from ..core.values.device import device as device_of
 from .call import Call
 from .process_group import Group
@@ -17,6 +17,7 @@ from .world import _get_default_group
 __all__ = ["_CoalescingManager", "_coalescing_manager"]
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class _CoalescingManager:
     """What was begun in a context, to be waited for."""
 
@@ -32,9 +33,6 @@ class _CoalescingManager:
         """Wait until all is done."""
         for work in self.works:
             work.wait()
-
-
-bear_name(_CoalescingManager, "torch.distributed.distributed_c10d")
 
 
 @contextlib.contextmanager

@@ -23,9 +23,7 @@ _OPTIONS = (
 Said = dict[str, str]  # what a process is about to do, in words
 
 
-def check_the_same(
-    group: ProcessGroup, line: Line, engine: Engine, name: str, tensors: Sequence[Tensor]
-) -> None:
+def check_the_same(group: ProcessGroup, line: Line, engine: Engine, name: str, tensors: Sequence[Tensor]) -> None:
     """Raise RuntimeError in all processes if one of them is in another collective, or has other shapes or dtypes."""
     mine = {
         "number": str(group._sequence),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.values import bear_name
+from ..core.values import shown_in
 from ..operations.making.host_data import tensor
 from . import world
 from .process_group import ProcessGroup
@@ -22,6 +22,7 @@ _near: weakref.WeakKeyDictionary[ProcessGroup, dict[int, ProcessGroup]] = weakre
 _entered: list[DeviceMesh] = []  # those that a `with` has made the current one, the innermost last
 
 
+@shown_in("torch.distributed.device_mesh")
 class DeviceMesh:
     """Processes laid out in a grid, with a group along each of its dimensions."""
 
@@ -194,9 +195,6 @@ class DeviceMesh:
         )
         shape = f"({sizes})" if names else str(tuple(self.shape))
         return f"DeviceMesh({shape}, '{self.device_type}', stride={_strides(self.shape)})"
-
-
-bear_name(DeviceMesh, "torch.distributed.device_mesh")
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -10,13 +10,14 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values import bear_name
+from ..core.values import shown_in
 from .process_group import ProcessGroup
 from .work import Work
 
 __all__ = ["FakeProcessGroup", "FakeWork"]
 
 
+@shown_in("torch._C._distributed_c10d")
 class FakeWork(Work):
     """What is done as soon as it is begun."""
 
@@ -32,6 +33,7 @@ def _copied(pairs: Any) -> FakeWork:
     return FakeWork()
 
 
+@shown_in("torch._C._distributed_c10d")
 class FakeProcessGroup(ProcessGroup):
     """A process of a group whose others are not there."""
 
@@ -100,7 +102,3 @@ class FakeProcessGroup(ProcessGroup):
     ) -> Work:  # fmt: skip
         """Take what one sends for what comes, where that has room."""
         return _copied([(output, input)] if output.shape == input.shape else ())
-
-
-for _cls in (FakeProcessGroup, FakeWork):
-    bear_name(_cls, "torch._C._distributed_c10d")

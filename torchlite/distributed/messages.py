@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.machine import Tensor
-from ..core.values import bear_name
+from ..core.values import shown_in
 from .checks import check_tensor, root_of
 from .errors import DistBackendError, DistStoreError
 from .process_group import Group, ProcessGroup
@@ -87,6 +87,7 @@ def recv(
     return src
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class P2POp:
     """A send or a receive that is yet to begin: `isend` or `irecv`, and what it is called with."""
 
@@ -110,9 +111,6 @@ class P2POp:
             f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={source}, group_dst={to},  "
             f"{self.tensor.shape}, {self.tensor.dtype})"
         )
-
-
-bear_name(P2POp, "torch.distributed.distributed_c10d")
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:

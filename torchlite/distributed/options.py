@@ -7,7 +7,7 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from ..core.values import bear_name
+from ..core.values import bear_name, shown_in
 from .reduction import ReduceOp
 
 __all__ = [
@@ -47,13 +47,13 @@ AllToAllOptions = _options("AllToAllOptions")
 BarrierOptions = _options("BarrierOptions", device_ids=(), device=None)
 
 
+@shown_in("torch.distributed")
 class DebugLevel(enum.Enum):
     """How closely calls are watched: with DETAIL, that all processes make the same."""
 
     OFF, INFO, DETAIL = range(3)
 
 
-bear_name(DebugLevel, "torch.distributed")
 _level: DebugLevel | None = None  # as set, or read from the environment when first asked for
 
 

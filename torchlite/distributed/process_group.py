@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.machine import Tensor
 from ..core.state import local
-from ..core.values import bear_name, missing_kernel_of, sparse_coo, strided
+from ..core.values import missing_kernel_of, shown_in, sparse_coo, strided
 from ..core.values.device import device
 from .call import Call
 from .detail import check_the_same
@@ -45,6 +45,7 @@ _NO_SUCH_PLACE = (
 )
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class ProcessGroup:
     """A group of processes that work together, as one of them sees it."""
 
@@ -180,9 +181,7 @@ class ProcessGroup:
         begin(lambda error, other: work._finish(error, self._ranks[other] if other >= 0 else -1))
         return work
 
-    def _begin(
-        self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]
-    ) -> Work | None:
+    def _begin(self, call: Call, async_op: bool, shown: Sequence[Tensor], run: Callable[[], None]) -> Work | None:
         line = self._lines[id(call.engine)]
         if self._detailed:
             check_the_same(self, line, call.engine, _IN_PYTORCH[call.name], shown)
@@ -195,7 +194,5 @@ class ProcessGroup:
         line.later(run, work)
         return work
 
-
-bear_name(ProcessGroup, "torch.distributed.distributed_c10d")
 
 Group = ProcessGroup | None  # None stands for that of all processes

@@ -61,9 +61,7 @@ class Reducer:
             Bucket(numbers, [self.params[number] for number in numbers], self.sparse[numbers[0]])
             for numbers in assignment
         ]
-        self._places = {
-            number: (bucket, at) for bucket in self.buckets for at, number in enumerate(bucket.numbers)
-        }
+        self._places = {number: (bucket, at) for bucket in self.buckets for at, number in enumerate(bucket.numbers)}
 
     def remove_hooks(self) -> None:
         """Heed no gradient any more."""
@@ -323,4 +321,3 @@ def _leaves(roots: Sequence[Tensor]) -> set[int]:
             seen.add(edge[0])
             edges += [following for following in edge[0].next_edges if following is not None]
     return found
-

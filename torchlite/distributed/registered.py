@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import bear_name
+from ..core.values import shown_in
 from . import options
 from .process_group import COALESCED, ProcessGroup
 from .reduction import ReduceOp, supports_complex
@@ -36,6 +36,7 @@ _METHODS = {  # of groups, by the names of calls, and what they are told with
 _COMPLEX = frozenset(["gather", "reduce", "reduce_scatter", "reduce_scatter_tensor"])  # told of such; others, of parts
 
 
+@shown_in("torch._C._distributed_c10d")
 @dataclass
 class _DistributedBackendOptions:
     """What a registered backend with the extended interface is told of the group to make."""
@@ -46,9 +47,6 @@ class _DistributedBackendOptions:
     timeout: timedelta
     group_id: str
     global_ranks_in_group: list[int]
-
-
-bear_name(_DistributedBackendOptions, "torch._C._distributed_c10d")
 
 
 def made(plugin: Any, told: _DistributedBackendOptions, pg_options: Any) -> ProcessGroup:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from ..core.values import bear_name
+from ..core.values import shown_in
 from ..futures import Future
 from .errors import DistBackendError
 
 __all__ = ["Work"]
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class Work:
     """A collective, a send or a receive that was begun."""
 
@@ -109,6 +110,7 @@ class Work:
         return future
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class _IllegalWork(Work):
     """What collectives give that are begun later only: it cannot be waited for."""
 
@@ -138,10 +140,6 @@ def _create_work_from_future(future: Future) -> Work:
 
     future.add_done_callback(settled)
     return work
-
-
-for _cls in (Work, _IllegalWork):
-    bear_name(_cls, "torch.distributed.distributed_c10d")
 
 
 class Line:

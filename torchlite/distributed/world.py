@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NewType
 
-from ..core.values import bear_name, warn
+from ..core.values import bear_name, shown_in, warn
 from . import registered
 from .backend import Backend, BackendConfig
 from .engines import available, connect, launched
@@ -66,18 +66,16 @@ GroupName = NewType("GroupName", str)
 bear_name(GroupName, "torch.distributed.distributed_c10d")
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class group(metaclass=_WorldMeta):
     """The group of all processes, as `group.WORLD`."""
 
 
+@shown_in("torch.distributed.distributed_c10d")
 class GroupMember(metaclass=_WorldMeta):
     """Who is in a group; one who is not is given `NON_GROUP_MEMBER` in its place."""
 
     NON_GROUP_MEMBER = -100
-
-
-for _cls in (group, GroupMember):
-    bear_name(_cls, "torch.distributed.distributed_c10d")
 
 
 # ---- what there is

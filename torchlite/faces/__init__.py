@@ -21,11 +21,12 @@ _ROOT = __package__.rpartition(".")[0]
 _OF_ALL = ("__allow_nonbracketed_mutation", "disable_global_flags", "flags_frozen")
 
 
-def _module(name: str) -> ModuleType:
+def room(name: str) -> ModuleType:
+    """The module of this name below the package; the package itself without one."""
     return importlib.import_module(f"{_ROOT}.{name}" if name else _ROOT)
 
 
-def _names(homes: str) -> Iterator[tuple[str, str, str]]:
+def places(homes: str) -> Iterator[tuple[str, str, str]]:
     """Each name, the module where it has its home, and its name there; of `*`, all that are public there."""
     for line in homes.split(";"):
         home, _, names = line.partition(":")
@@ -34,12 +35,12 @@ def _names(homes: str) -> Iterator[tuple[str, str, str]]:
             if name != "*":
                 yield name, home.strip(), there or name
                 continue
-            for each in _module(home.strip()).__all__:
+            for each in room(home.strip()).__all__:
                 yield each, home.strip(), each
 
 
 def _taken(homes: str) -> dict[str, Any]:
-    return {name: getattr(_module(home), there) for name, home, there in _names(homes)}
+    return {name: getattr(room(home), there) for name, home, there in places(homes)}
 
 
 class _Maker(Loader):

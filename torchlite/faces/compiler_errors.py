@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.values import bear_name
+from ..core.values import shown_in
 
 
+@shown_in("torch._dynamo.exc")
 class TorchDynamoException(RuntimeError):
     """What the compiler raises of its own."""
 
     def __init__(self, *args: Any, **_: Any) -> None:
         super().__init__(*args)
-
-
-bear_name(TorchDynamoException, "torch._dynamo.exc")
 
 
 def _kind(name: str, base: type[Exception] = TorchDynamoException) -> type[Exception]:

@@ -37,7 +37,7 @@ FACES = {
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
     "_dynamo.test_case": Face("", absent="TestCase run_tests"),
     "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
-    "_dynamo.eval_frame": Face("", "compiler: OptimizedModule"),
+    "_dynamo.eval_frame": Face("", "compiler: OptimizedModule is_dynamo_supported=is_compiling"),
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
     ),
@@ -243,7 +243,7 @@ FACES = {
         "optim.sgd: sgd; optim.sparse_adam: sparse_adam",
     ),
     "profiler.profiler": Face(
-        "", "profiler: ProfilerAction ProfilerActivity profile schedule supported_activities"
+        "", "profiler: ProfilerAction ProfilerActivity _default_schedule_fn profile schedule supported_activities"
         " tensorboard_trace_handler",
     ),
     "utils._cxx_pytree": Face("`torch.utils._pytree`, of which there is one implementation.", "utils._pytree: *"),

@@ -41,8 +41,8 @@ def settle(level: NestedLevel, edges: Sequence[Any], bare: bool) -> bool:
                 following += saved
             else:
                 node.saved_entries = saved = tuple([_entry(level, entry) for entry in saved])
-            plain = plain and node.node_hooks is None and all(map(_plain_form, node.output_forms))
-            plain = plain and all(map(_plain_entry, saved))
+            plain = plain and node.node_hooks is None and all(map(_plain_entry, saved))
+            plain = plain and all([form is None or form[2].bare for form in node.output_forms])
         else:
             plain = False
         for to in following:
@@ -124,10 +124,6 @@ def _entry(level: NestedLevel, entry: Any) -> Any:
             return entry
         tensor = tensor.array.main
     return (tensor, version_of(tensor))
-
-
-def _plain_form(form: Any) -> bool:
-    return form is None or form[2].bare
 
 
 def _plain_entry(entry: Any) -> bool:

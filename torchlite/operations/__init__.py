@@ -5,6 +5,7 @@ import gc
 _collects = gc.isenabled()
 gc.disable()  # what is declared stays: to look for garbage among it only takes time
 try:
+    from ..core.machine import Tensor, read_only
     from . import linalg
     from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
     from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent, rms_norm
@@ -74,7 +75,9 @@ try:
         view_copies,
     )
     from .signals import fourier, spectral
-    from .torch_names import absent_kinds, aten_forms, older_methods, quantized, rare, read_only
+    from .torch_names import absent_kinds, aten_forms, older_methods, quantized, rare
+
+    read_only(Tensor)  # by now it has all properties
 finally:
     if _collects:
         gc.enable()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor, functions
-from ..core.values import DeviceLike, bear_name
+from ..core.values import DeviceLike, shown_in
 from ..nn.modules.module import Module
 from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
@@ -75,6 +75,7 @@ def get_swa_avg_fn() -> Callable[[Tensor, Tensor, Any], Tensor]:
     return swa_update
 
 
+@shown_in("torch.optim.swa_utils")
 class AveragedModel(Module):
     """A model whose parameters are averages of those of another over time.
 
@@ -147,6 +148,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike = None) -
     model.train(was_training)
 
 
+@shown_in("torch.optim.swa_utils")
 class SWALR(LRScheduler):
     """From the learning rate to `swa_lr` in `anneal_epochs` epochs, where it stays."""
 
@@ -201,7 +203,3 @@ class SWALR(LRScheduler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
         self._set_anneal_func(self._anneal_strategy)
-
-
-for _class in (AveragedModel, SWALR):
-    bear_name(_class, "torch.optim.swa_utils")

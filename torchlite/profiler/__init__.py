@@ -56,6 +56,10 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    return ProfilerAction.RECORD
+
+
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
@@ -123,7 +127,7 @@ class profile(Context):
         self.activities = set(activities) if activities is not None else supported_activities()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready = on_trace_ready
         self.options = {
             "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,

@@ -246,13 +246,12 @@ def to_sparse(self: Tensor, laid: layout | None, blocksize: Any, dense_dim: int 
     return to_sparse_any.apply(self, laid, _blocks(laid, blocksize, name, self), dense_dim)
 
 
-def _to_dims(self: Tensor, sparse: int) -> Tensor:
-    return to_coo(self, sparse) if is_coo(self) else to_sparse_dim.apply(self, sparse)
-
-
 publish(to_sparse_dim, to_sparse_any, function=False)
 publish(
-    Composite("to_sparse.sparse_dim(Tensor self, int sparse_dim)", _to_dims),
+    Composite(
+        "to_sparse.sparse_dim(Tensor self, int sparse_dim)",
+        lambda self, sparse: to_coo(self, sparse) if is_coo(self) else to_sparse_dim.apply(self, sparse),
+    ),
     Composite("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)", to_sparse),
     function=False,
 )

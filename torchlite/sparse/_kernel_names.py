@@ -20,7 +20,7 @@ _CALLED = {
     "count_nonzero": "count_nonzero.dim_IntList", "frexp": "frexp.Tensor_out",
     "histogramdd.TensorList_bins": "_histogramdd_from_bin_tensors", "index_put_": "_index_put_impl_",
     "log_sigmoid": "log_sigmoid_forward", "logcumsumexp": "_logcumsumexp", "max_pool3d": "max_pool3d_with_indices",
-    "native_group_norm": "view", "rot90": "flip", "where.Tensor": "where.self",
+    "native_group_norm": "view", "rot90": "flip", "where.Tensor": "where.self", "_linalg_solve": "_linalg_solve_ex",
 }  # fmt: skip
 # Of compressed layouts, by their `out=` forms.
 _RENAMED = {
@@ -32,7 +32,7 @@ _RENAMED = {
 # ---- compressed layouts
 
 _FACTORED = """
-    _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_solve_ex _linalg_svd
+    _linalg_cholesky _linalg_eigh _linalg_inv_ex _linalg_ldl_factor_ex _linalg_solve _linalg_svd
     _lu_factor_ex _triangular_solve linalg_cholesky_ex linalg_det linalg_qr linalg_slogdet qr slogdet
 """
 # Those whose results are made before their kernels are looked for.

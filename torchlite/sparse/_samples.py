@@ -15,12 +15,8 @@ from ._products import sampled
 
 
 def _sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    values = sampled(mat1, mat2, self) if self.dim() == 2 else _batched_samples(self, mat1, mat2)
+    values = sampled(mat1, mat2, self) if self.dim() == 2 else (mat1 @ mat2).sparse_mask(self).values()
     return like(self, self.array.with_values(self.array.values * beta + values * alpha))
-
-
-def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    return (mat1 @ mat2).sparse_mask(self).values()
 
 
 def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:

@@ -24,7 +24,7 @@ def _triangular_solve(self: Tensor, A: Tensor, *how: bool) -> tuple[Tensor, Tens
     return solution, self.new_empty(0)
 
 
-@CompressedBackend.rule("_linalg_solve_ex")
+@CompressedBackend.rule("_linalg_solve")
 def _solve(self: Tensor, *more: Any) -> Any:
     """Rows are for another solver, which there is none of on the CPU."""
     by_rows = self.layout is sparse_csr

@@ -11,7 +11,6 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from . import _pytree_nodes
@@ -207,7 +206,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
     """A decorator: the function applies to values of these types (or that satisfy a predicate); others stay."""
     applies: Callable[[Any], bool]
     if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
-        applies = partial(_is_one_of, type_or_types_or_pred)
+        applies = lambda value: isinstance(value, type_or_types_or_pred)
     elif callable(type_or_types_or_pred):
         applies = type_or_types_or_pred
     else:
@@ -217,10 +216,6 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
         return lambda x: func(x) if applies(x) else x
 
     return decorated
-
-
-def _is_one_of(kinds: Any, value: Any) -> bool:
-    return isinstance(value, kinds)
 
 
 def tree_map_only(

@@ -6,9 +6,10 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from ..core.values import bear_name, reduce_ex
+from ..core.values import reduce_ex, shown_in
 
 
+@shown_in("torch._utils")
 class ExceptionWrapper:
     """An exception as what it says, to be raised again elsewhere."""
 
@@ -37,6 +38,3 @@ class ExceptionWrapper:
 class _Message(str):
     def __repr__(self) -> str:
         return str(self)
-
-
-bear_name(ExceptionWrapper, "torch._utils")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import RemovableHandle, Tensor
-from ..core.values import bear_name, warn
+from ..core.values import shown_in, warn
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 
@@ -27,6 +27,7 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
             )
 
 
+@shown_in("torch.utils.hooks")
 class BackwardHook:
     """Calls a module's hooks when the gradients of its outputs, and those of its inputs, are known.
 
@@ -147,6 +148,3 @@ def _through_one_node(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]
     if type(args) is tuple:
         return tuple(made), places, nodes[0]
     return type(args)(*made), places, nodes[0]  # a named tuple
-
-
-bear_name(BackwardHook, "torch.utils.hooks")

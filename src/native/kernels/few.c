@@ -75,28 +75,60 @@ static void fill(float *to, N n, float value)
     for (N i = 0; i < n; i++) to[i] = value;
 }
 
-// Numbers with so many more before them along each dimension.
-typedef struct { const float *from; float *to; int ndim; const npy_intp *sizes, *shape; const N *before; float value; } Padding;
+// Numbers with so many more before them along each dimension, but for the last ones that are left as they are, and how far
+// apart the parts of a dimension are and come to be.
+typedef struct {
+    const float *from;
+    float *to, value;
+    int ndim;
+    const npy_intp *sizes, *shape;
+    N before[NPY_MAXDIMS], apart[NPY_MAXDIMS], to_apart[NPY_MAXDIMS];
+} Padding;
 
-// Of what is made, from some place along the first dimension to another: the numbers there, or what there is beside them.
+// Where along a dimension, from one place to another, numbers begin and end.
+typedef struct { N begun, ended; } Span;
+
+static Span span_of(const Padding *w, int d, N first, N after)
+{
+    const N start = w->before[d], stop = start + w->sizes[d], begun = start < first ? first : start < after ? start : after;
+    return (Span){begun, stop < begun ? begun : stop < after ? stop : after};
+}
+
+// Rows that follow each other: some numbers of each, and what there is beside them.
+static void pad_rows(const Padding *w, const float *from, float *to, N rows, Span s)
+{
+    const int d = w->ndim - 1;
+    const N apart = w->to_apart[d], lead = s.begun * apart, run = (s.ended - s.begun) * apart, tail = (w->shape[d] - s.ended) * apart;
+    for (N i = 0; i < rows; i++, from += w->sizes[d] * apart) {
+        fill(to, lead, w->value);
+        memcpy(to + lead, from, run * sizeof *to);
+        fill(to + lead + run, tail, w->value);
+        to += lead + run + tail;
+    }
+}
+
+// Of what is made, some places along a dimension: the numbers there, and what there is beside them.
+static void pad_along(const Padding *w, int d, const float *from, float *to, N first, N after)
+{
+    const N apart = w->to_apart[d], n = w->apart[d];
+    const Span s = span_of(w, d, first, after);
+    from += (s.begun - w->before[d]) * n;
+    fill(to + first * apart, (s.begun - first) * apart, w->value);
+    if (d == w->ndim - 1) {
+        memcpy(to + s.begun * apart, from, (s.ended - s.begun) * apart * sizeof *to);
+    } else if (d == w->ndim - 2) {
+        const Span row = span_of(w, d + 1, 0, w->shape[d + 1]);
+        pad_rows(w, from + (row.begun - w->before[d + 1]) * w->apart[d + 1], to + s.begun * apart, s.ended - s.begun, row);
+    } else {
+        for (N i = s.begun; i < s.ended; i++, from += n) pad_along(w, d + 1, from, to + i * apart, 0, w->shape[d + 1]);
+    }
+    fill(to + s.ended * apart, (after - s.ended) * apart, w->value);
+}
+
 static void pad_share(void *work, N from, N to)
 {
     const Padding *w = work;
-    const N each = product(w->sizes + 1, w->ndim - 1), made = product(w->shape + 1, w->ndim - 1);
-    if (w->ndim == 1) {
-        const N end = *w->sizes + *w->before, first = *w->before < from ? from : *w->before < to ? *w->before : to;
-        const N last = end < first ? first : end < to ? end : to;
-        fill(w->to + from, first - from, w->value);
-        memcpy(w->to + first, w->from + first - *w->before, (last - first) * sizeof *w->to);
-        fill(w->to + last, to - last, w->value);
-        return;
-    }
-    for (N i = from; i < to; i++) {
-        const N at = i - *w->before;
-        Padding inner = {w->from + at * each, w->to + i * made, w->ndim - 1, w->sizes + 1, w->shape + 1, w->before + 1, w->value};
-        if (at < 0 || at >= *w->sizes) fill(inner.to, made, w->value);
-        else pad_share(&inner, 0, *inner.shape);
-    }
+    pad_along(w, 0, w->from, w->to, from, to);
 }
 
 // `constant_pad_nd(array, pad, value)`: so many more before and after, or fewer, from the last dimension on.
@@ -106,8 +138,9 @@ static PyObject *pad(PyObject *const *a, Py_ssize_t count)
     if (!value || PyTuple_GET_SIZE(a[1]) % 2 || PyArray_NDIM(value) || !PyArray_NDIM(x) || !PyArray_SIZE(x)) return NULL;
     const int ndim = PyArray_NDIM(x);
     const N FAR = (N)1 << 40;
-    N before[NPY_MAXDIMS] = {0}, more;
+    N more;
     npy_intp shape[NPY_MAXDIMS], left[NPY_MAXDIMS];
+    Padding work = {.from = data_of(x), .value = *data_of(value), .ndim = ndim, .sizes = PyArray_DIMS(x), .shape = shape};
     memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
     memcpy(left, shape, ndim * sizeof *left);
     for (int i = 0; i < PyTuple_GET_SIZE(a[1]); i++) {
@@ -115,13 +148,17 @@ static PyObject *pad(PyObject *const *a, Py_ssize_t count)
         if (d < 0 || !whole_number(PyTuple_GET_ITEM(a[1], i), &more) || more > FAR || more < -FAR) return NULL;
         shape[d] += more;
         left[d] += more < 0 ? more : 0;
-        if (i % 2 == 0) before[d] = more;
+        if (i % 2 == 0) work.before[d] = more;
     }
-    for (int d = 0; d < ndim; d++)
+    for (int d = 0; d < ndim; d++) {
         if (shape[d] <= 0 || left[d] < 0) return NULL;
+        work.apart[d] = product(work.sizes + d + 1, ndim - d - 1);
+        work.to_apart[d] = product(shape + d + 1, ndim - d - 1);
+    }
     PyArrayObject *y = fresh(ndim, shape);
     if (!y) return PyErr_Clear(), NULL;
-    Padding work = {data_of(x), data_of(y), ndim, PyArray_DIMS(x), shape, before, *data_of(value)};
+    work.to = data_of(y);
+    for (int d; (d = work.ndim - 1) > 0 && !work.before[d] && shape[d] == work.sizes[d];) work.ndim--;
     SHARED(pad_share, work, *shape, PyArray_SIZE(y) / *shape);
     return (PyObject *)y;
 }

@@ -144,6 +144,18 @@ static PyObject *extreme_along(PyObject *const *a, Py_ssize_t count, int largest
 static PyObject *max(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 1); }
 static PyObject *min(PyObject *const *a, Py_ssize_t count) { return extreme(a, count, 0); }
 
+// Arrays for a number of each row, if these are wanted, and its place. Whether there are any.
+static int of_rows(PyArrayObject *x, PyObject *keepdim, PyArrayObject **values, PyArrayObject **places)
+{
+    const int ndim = PyArray_NDIM(x) - (keepdim == Py_False);
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
+    shape[PyArray_NDIM(x) - 1] = 1;
+    *places = PyBool_Check(keepdim) ? (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_INTP) : NULL;
+    if (*places && values && !(*values = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, PyArray_TYPE(x)))) Py_CLEAR(*places);
+    return *places != NULL;
+}
+
 // Rows, and where the best of each stands, as NumPy finds it.
 typedef struct { PyArrayObject *x; PyArray_ArgFunc *find; N n; npy_intp *places; char *values; } Best;
 
@@ -164,20 +176,12 @@ static PyObject *best_of_rows(PyObject *const *a, Py_ssize_t count, int largest,
     PyArrayObject *x = count == 3 && PyArray_CheckExact(a[0]) ? (PyArrayObject *)a[0] : NULL;
     const int type = x ? PyArray_TYPE(x) : NPY_OBJECT;
     N d;
-    if (!(type <= NPY_DOUBLE || type == NPY_HALF) || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x) || !PyBool_Check(a[2]) ||
+    if (!(type <= NPY_DOUBLE || type == NPY_HALF) || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x) ||
         !whole_number(a[1], &d) || d < 0 || d != PyArray_NDIM(x) - 1)
         return NULL;
     const PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(PyArray_DESCR(x));
-    const int ndim = PyArray_NDIM(x) - (a[2] == Py_False);
-    npy_intp shape[NPY_MAXDIMS];
-    memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
-    shape[PyArray_NDIM(x) - 1] = 1;
-    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_INTP);
-    PyArrayObject *values = places && with_values ? (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type) : NULL;
-    if (!places || (with_values && !values)) {
-        Py_XDECREF(places);
-        return NULL;
-    }
+    PyArrayObject *values = NULL, *places;
+    if (!of_rows(x, a[2], with_values ? &values : NULL, &places)) return NULL;
     Best work = {x, largest ? functions->argmax : functions->argmin, PyArray_DIM(x, PyArray_NDIM(x) - 1), PyArray_DATA(places),
                  values ? PyArray_DATA(values) : NULL};
     SHARED(best_share, work, PyArray_SIZE(x) / work.n, work.n);
@@ -308,9 +312,49 @@ static PyObject *stable_argsort(PyObject *const *a, Py_ssize_t count)
     return count == 4 ? sorted(a[0], a[1], a[3], 0) : NULL;
 }
 
+// ---- the one of some rank
+
+typedef struct { const float *x; float *values; int64_t *places; N n, rank; } Ranked;
+
+// Of each row, eight bits of the key at a time, from the highest on: how many of those that begin as it does go on so.
+static void ranked_share(void *work, N from, N to)
+{
+    const Ranked *w = work;
+    for (N r = from; r < to; r++) {
+        const float *x = w->x + r * w->n;
+        uint64_t found = 0;
+        N before = w->rank, at = 0;
+        for (int shift = 24; shift >= 0; shift -= 8) {
+            uint32_t counts[256] = {0};
+            for (N i = 0; i < w->n; i++) {
+                const uint64_t key = key_of(x[i]) >> shift;
+                counts[key & 255] += key >> 8 == found;
+            }
+            uint64_t next = 0;
+            while (before >= counts[next]) before -= counts[next++];
+            found = found << 8 | next;
+        }
+        while (key_of(x[at]) != found) at++;
+        w->places[r] = at;
+        w->values[r] = x[at];
+    }
+}
+
+// `kthvalue(array, axis, keepdim, k)` along the last dimension: of equal ones the first.
+static PyObject *kthvalue(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 4 ? floats(a[0]) : NULL, *values, *places;
+    const N n = x && is_last(a[1], x) ? PyArray_DIM(x, PyArray_NDIM(x) - 1) : 0;
+    N k;
+    if (!n || !whole_number(a[3], &k) || k < 1 || k > n || n >= UINT32_MAX || !of_rows(x, a[2], &values, &places)) return NULL;
+    Ranked w = {data_of(x), data_of(values), PyArray_DATA(places), n, k - 1};
+    SHARED(ranked_share, w, PyArray_SIZE(x) / n, n);
+    return Py_BuildValue("NN", values, places);
+}
+
 const KernelDef select_kernels[] = {
     {"sort", sort}, {"sort.stable", stable_sort}, {"argsort", argsort}, {"argsort.stable", stable_argsort},
     {"topk", topk}, {"cummax", cummax}, {"cummin", cummin}, {"max", max}, {"min", min}, {"argmax", few_argmax},
     {"argmax", argmax}, {"argmin", few_argmin}, {"argmin", argmin}, {"max.dim", few_max_along}, {"max.dim", max_along},
-    {"min.dim", few_min_along}, {"min.dim", min_along}, {NULL},
+    {"min.dim", few_min_along}, {"min.dim", min_along}, {"kthvalue", kthvalue}, {NULL},
 };

@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from . import asserts
-from .raw import Templates, rows_of_one_type, summed
+from .raw import STORED, Templates, rows_of_one_type, summed
 
 _SOURCE = (
     asserts.SOURCE
@@ -37,14 +37,11 @@ _kernels = Templates(_SOURCE, (("embedding", ""), ("embedding_backward", "")))
 _THREADS = 256
 
 
-def _known(indices: Any) -> bool:
-    return indices.dtype == np.int64 and indices.flags.c_contiguous and indices.size > 0
-
-
 def _embedding(weight: Any, indices: Any, *_: Any) -> Any:
-    if not rows_of_one_type(weight) or not _known(indices):
+    if not rows_of_one_type(weight) or not indices.size:
         return NotImplemented
     rows, width = weight.shape
+    indices = cupy.ascontiguousarray(indices, np.int64)
     made = cupy.empty((*indices.shape, width), weight.dtype)
     given = weight, indices, made, made.size, rows, width, asserts.places()
     _kernels.launch("embedding", weight.dtype, -(-made.size // _THREADS), (_THREADS,), given)
@@ -52,9 +49,9 @@ def _embedding(weight: Any, indices: Any, *_: Any) -> Any:
 
 
 def _embedding_backward(g: Any, indices: Any, num_weights: int, padding_idx: int, by_freq: bool) -> Any:
-    if by_freq or not rows_of_one_type(g) or not _known(indices):
+    if by_freq or g.dtype not in STORED or not g.size:
         return NotImplemented
-    width = g.shape[-1]
+    g, indices, width = cupy.ascontiguousarray(g), cupy.ascontiguousarray(indices, np.int64), g.shape[-1]
     made = cupy.zeros((num_weights, width), summed(g.dtype))
     given = g, indices, made, g.size, num_weights, width, padding_idx
     _kernels.launch("embedding_backward", g.dtype, -(-g.size // _THREADS), (_THREADS,), given)

@@ -10,7 +10,7 @@ import numpy as np
 from cupy._core import create_ufunc
 
 from ..cupy_bits import in_wide
-from . import formulas, maps, places, products
+from . import formulas, losses, maps, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 _NONE = np.dtype(bool)  # of numbers
@@ -134,6 +134,23 @@ def _where(condition: Any, *choices: Any) -> Any:
     return cupy.where(condition, *[a.view(np.uint16) for a in choices]).view(dtype)
 
 
+# ---- numbers in a row
+
+_whole_numbers = cupy.ElementwiseKernel(
+    "int64 start, int64 step", "T y", "y = T(start + i * step)", "torchlite_whole_numbers"
+)
+_numbers_of_floats = cupy.ElementwiseKernel(
+    "float64 start, float64 step", "T y", "y = T(start + i * step)", "torchlite_numbers"
+)
+
+
+def _numbers(start: Any, count: int, step: Any, dtype: Any, whole: bool) -> Any:
+    """Numbers from `start` on, made where they are wanted."""
+    made = cupy.empty(count, np.float64 if dtype.itemsize < 4 and not whole else dtype)
+    (_whole_numbers if whole else _numbers_of_floats)(start, step, made)
+    return made.astype(dtype, copy=False)
+
+
 xp = Namespace(
     divide=_for_kinds("c", _quotient, cupy.divide),
     true_divide=_for_kinds("c", _quotient, cupy.true_divide),
@@ -151,6 +168,7 @@ xp = Namespace(
     isin=_isin,
     where=_where,
     accumulate=places.accumulate,
+    check_probabilities=losses.check_probabilities,
     check_range=places.check_range,
     combine=places.combine,
     index_add=places.index_add,
@@ -158,6 +176,7 @@ xp = Namespace(
     scatter=places.scatter,
     scatter_add=places.scatter_add,
     map_stored=maps.map_stored,
+    numbers=_numbers,
     norm_of_all=formulas.norm_of_all,
     scale_all=formulas.scale_all,
     clip_all=formulas.clip_all,

@@ -1,4 +1,4 @@
-"""Negative log likelihood, without a wait for targets to be checked."""
+"""Negative log likelihood; targets and probabilities are checked without a wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from . import asserts
-from .raw import Templates, rows_of_one_type
+from .raw import SUMS, Templates, rows_of_one_type
 
 _NONE, _MEAN = 0, 1  # reductions
 
@@ -70,13 +70,13 @@ _THREADS = 256
 
 
 def _knows(array: Any, target: Any, weight: Any) -> bool:
-    of_targets = target.dtype == np.int64 and target.size > 0 and target.flags.c_contiguous
-    return of_targets and rows_of_one_type(array, weight)
+    return target.dtype == np.int64 and target.size > 0 and rows_of_one_type(array, weight)
 
 
 def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     if reduction == _NONE or not _knows(input, target, weight):
         return NotImplemented
+    target = cupy.ascontiguousarray(target)
     loss, total = cupy.empty((), input.dtype), cupy.empty((), input.dtype)
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
@@ -90,7 +90,7 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
 def _nll_backward(g: Any, input: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total: Any) -> Any:
     if not _knows(input, target, weight) or g.dtype != input.dtype or not g.flags.c_contiguous:
         return NotImplemented
-    made = cupy.empty_like(input)
+    made, target = cupy.empty_like(input), cupy.ascontiguousarray(target)
     classes = input.shape[1 if input.ndim > 1 else 0]
     arguments = (
         g, target, weight, total, made, made.size, ignore_index, classes, math.prod(input.shape[2:]),
@@ -98,6 +98,19 @@ def _nll_backward(g: Any, input: Any, target: Any, weight: Any, reduction: int, 
     )  # fmt: skip
     _kernels.launch("nll_backward", input.dtype, -(-made.size // _THREADS), (_THREADS,), arguments)
     return made
+
+
+_in_unit = cupy.ElementwiseKernel(
+    "S x, int64 found", "",
+    "const typename torchlite_sum<S>::type p(x); if (!(p >= 0 && p <= 1)) wrong((long long*)found, 3, 0)",
+    "torchlite_in_unit", preamble=SUMS + asserts.SOURCE,
+)  # fmt: skip
+
+
+def check_probabilities(x: Any) -> None:
+    """Let the next wait for the device raise, if an element does not lie between 0 and 1."""
+    if x.size:
+        _in_unit(x, int(asserts.places()))
 
 
 KERNELS = {

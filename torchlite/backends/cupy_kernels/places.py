@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -12,8 +12,10 @@ import numpy as np
 from . import asserts
 from .raw import STORED, TYPES, Templates, rows_of_one_type
 
+_NOWHERE = "#define NOWHERE (-0x7fffffffffffffffLL - 1)\n"  # an index that another kernel has found out of range
 _SOURCE = (
     asserts.SOURCE
+    + _NOWHERE
     + r"""
 template <typename T> struct Add { static __device__ T of(T a, T b) { return a + b; } };
 template <typename T> struct Multiply { static __device__ T of(T a, T b) { return a * b; } };
@@ -100,7 +102,7 @@ __device__ bool find(const Places& p, const long long* index, long long& at, lon
     const long long named = index[along];
     at = mine + (named < 0 ? named + p.rows : named) * p.step;
     if (named >= p.low && named < p.rows) return true;
-    wrong(found, 2, named);
+    if (named != NOWHERE) wrong(found, 2, named);
     return false;
 }
 #define EACH_PLACE(at, value) \
@@ -133,6 +135,7 @@ _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
 _kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]), TYPES)
 _WIDE = ", float"  # of halves: what they are added to
 _named = Templates(_SOURCE, (("pick", ""), ("put", ""), ("add_to", ""), ("add_to", _WIDE)))  # of halves, too
+_MOVED = {t.itemsize: t for t in map(np.dtype, (np.float16, np.float32, np.float64))}  # as what numbers are moved
 _THREADS, _MOST_DIMS = 256, 8
 _STEPS = [(name, np.int64, _MOST_DIMS) for name in ("size", "mine", "theirs", "along")]
 _PLACES = np.dtype([("dims", np.int64), *_STEPS, ("step", np.int64), ("rows", np.int64), ("low", np.int64)])
@@ -176,8 +179,12 @@ def _walk(
     low: int = 0,
 ) -> Any:  # fmt: skip
     """Launch a kernel over all that is named, of a shape in which indices begin at `dim`; gives what goes with `x`."""
-    n, widens = len(shape), name == "add_to" and x.dtype == np.float32 and other.dtype not in TYPES
-    if other.dtype not in STORED or not (widens or other.dtype == x.dtype):
+    n, values, widens = len(shape), other, False
+    if name == "add_to":
+        widens = x.dtype == np.float32 and other.dtype not in TYPES
+    elif x.itemsize in _MOVED and x.dtype == other.dtype:
+        x, values = x.view(_MOVED[x.itemsize]), other.view(_MOVED[x.itemsize])
+    if values.dtype not in STORED or not (widens or values.dtype == x.dtype):
         return NotImplemented
     if index.dtype != np.int64 or not 0 < x.ndim <= n <= _MOST_DIMS:
         return NotImplemented
@@ -185,13 +192,73 @@ def _walk(
     mine = (*steps[:dim], *[0] * (n - x.ndim + 1), *steps[dim + 1 :])
     places = np.zeros((), _PLACES)
     places["dims"], places["step"], places["rows"], places["low"] = n, steps[dim], x.shape[dim], low
-    for field, values in (("size", shape), ("mine", mine), ("theirs", theirs), ("along", along)):
-        places[field][: len(values)] = values
+    for field, numbers in (("size", shape), ("mine", mine), ("theirs", theirs), ("along", along)):
+        places[field][: len(numbers)] = numbers
     total = math.prod(shape)
     if total:
-        given = x, index, other, total, places, asserts.places()
-        _named.launch(name, other.dtype, -(-total // _THREADS), (_THREADS,), given, _WIDE if widens else "")
+        given = x, index, values, total, places, asserts.places()
+        _named.launch(name, values.dtype, -(-total // _THREADS), (_THREADS,), given, _WIDE if widens else "")
     return other
+
+
+_joined = cupy.ElementwiseKernel(
+    "int64 first, int64 second, int64 firsts, int64 seconds, int64 found", "int64 place",
+    """
+    const bool out = first < -firsts || first >= firsts;
+    if (out || second < -seconds || second >= seconds) {
+        if (first != NOWHERE) wrong((long long*)found, 2, out ? first : second);
+        place = NOWHERE;
+    } else place = (first < 0 ? first + firsts : first) * seconds + (second < 0 ? second + seconds : second);
+    """,
+    "torchlite_joined", preamble=asserts.SOURCE + _NOWHERE,
+)  # fmt: skip
+
+
+class _Joined(NamedTuple):
+    """Indices for dimensions side by side as one index of them all, in whose place there is one dimension."""
+
+    dim: int
+    shape: tuple[int, ...]  # with that dimension
+    index: Any
+    low: int  # the least that it may be
+
+    def walk(self, name: str, x: Any, other: Any = None) -> Any:
+        """Launch a kernel over all that is named; gives what goes with `x`, which is made where it is not given."""
+        before, after = self.shape[: self.dim], self.shape[self.dim + 1 :]
+        shape = (*before, *self.index.shape, *after)
+        along = (*[0] * len(before), *_steps(self.index), *[0] * len(after))
+        if other is None:
+            other = cupy.empty(shape, x.dtype)
+        if other.shape != shape:
+            return NotImplemented
+        x = x.reshape(self.shape)
+        return _walk(name, x, self.dim, self.index, shape, along, other, _steps(other), self.low)
+
+
+def _join(shape: Sequence[int], places: Sequence[Any]) -> _Joined | None:
+    """None where indices are not of int64, or not side by side, or name nothing."""
+    picked = [dim for dim, place in enumerate(places) if place.__class__ is cupy.ndarray]
+    dim, end = picked[0], picked[-1] + 1
+    given = [places[d] for d in picked]
+    if end - dim != len(picked) or any([i.dtype != np.int64 for i in given]) or not _broadcast(given):
+        return None
+    index, size = given[0], shape[dim]
+    for other, more in zip(given[1:], shape[dim + 1 : end]):
+        index, size = _joined(index, other, size, more, int(asserts.places())), size * more
+    return _Joined(dim, (*shape[:dim], size, *shape[end:]), index, -size if len(picked) == 1 else 0)
+
+
+def _broadcast(arrays: Sequence[Any]) -> bool:
+    try:
+        return math.prod(np.broadcast_shapes(*[a.shape for a in arrays])) > 0
+    except ValueError:
+        return False
+
+
+def index(x: Any, indices: Sequence[Any]) -> Any:
+    """What tensors of indices for dimensions side by side name."""
+    joined = _join(x.shape, indices) if x.size and x.itemsize in _MOVED else None
+    return NotImplemented if joined is None else joined.walk("pick", x)
 
 
 def _only(dim: int, step: int, ndim: int) -> list[int]:
@@ -214,8 +281,10 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 
 def _written(name: str, x: Any, dim: int, index: Any, values: Any) -> Any:
-    if values.__class__ is not cupy.ndarray or x.ndim != index.ndim:
+    if x.ndim != index.ndim:
         return NotImplemented
+    if values.__class__ is not cupy.ndarray:
+        values = cupy.broadcast_to(cupy.full((), values, x.dtype), index.shape)
     theirs = _steps(values)
     return _walk(name, x, dim % max(1, x.ndim), index, index.shape, _steps(index), values, theirs)
 
@@ -251,21 +320,17 @@ def index_add(x: Any, dim: int, index: Any, values: Any, alpha: Any) -> Any:
 
 
 def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
-    """Add values to those that one tensor of indices names along a dimension."""
+    """Add values to what tensors of indices for dimensions side by side name."""
     if target.dtype in STORED and target.dtype not in TYPES:  # whose sums are rounded once
         wide = target.astype(np.float32)
         if accumulate(wide, places, values) is NotImplemented:
             return NotImplemented
         target[...] = wide
         return target
-    picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
-    dim, index = picked[0], places[picked[0]]
-    after = target.ndim - dim - 1
-    shape = (*target.shape[:dim], *index.shape, *target.shape[dim + 1 :])
-    if len(picked) > 1 or values.shape != shape:
+    if not target.flags.c_contiguous and sum([place.__class__ is cupy.ndarray for place in places]) > 1:
         return NotImplemented
-    along = (*[0] * dim, *_steps(index), *[0] * after)
-    return _walk("add_to", target, dim, index, shape, along, values, _steps(values), -target.shape[dim])
+    joined = _join(target.shape, places)
+    return NotImplemented if joined is None else joined.walk("add_to", target, values)
 
 
-KERNELS = {"gather": gather, "index_select": index_select}
+KERNELS = {"index.Tensor": index, "gather": gather, "index_select": index_select}

@@ -220,7 +220,10 @@ def exchanged(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], An
 # Operators that are no slots of a class in C: they look at what they are called on no sooner than at the rest.
 _IN_PYTHON = ("__rsub__", "__floordiv__")
 # Operators that handlers are told of; of others, they are told of the method.
-_TOLD_OF = (*_IN_PYTHON, "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__")
+_TOLD_OF = (
+    *_IN_PYTHON, "__and__", "__eq__", "__iand__", "__ilshift__", "__ior__", "__ipow__", "__irshift__", "__ixor__",
+    "__lshift__", "__or__", "__rshift__", "__xor__",
+)  # fmt: skip
 
 
 # In-place forms that are functions of torch, too; the others are methods alone.
@@ -291,9 +294,13 @@ def publish(
         write = _in_place(name, ops, inplace)
         if operators_in_place:
             operator = first.operator_in_place() if len(ops) == 1 else left_to_other(write)
-            public[operator] = write
-        for short in operators_in_place.split():
-            setattr(Tensor, f"__{short}__", operator)
+            dunders = [f"__{short}__" for short in operators_in_place.split()]
+            if dunders[0] in _TOLD_OF:
+                dwell(operator, dunders[0], method=True)
+            else:
+                public[operator] = write
+            for dunder in dunders:
+                setattr(Tensor, dunder, operator)
     for other in others:
         publish_alias(other, name, *ops, function=function, method=method, inplace=inplace)
     for short in operators.split():
@@ -304,5 +311,7 @@ def publish(
             public[operator] = bound
         setattr(Tensor, dunder, operator)
     for short in reflected.split():
-        setattr(Tensor, f"__{short}__", exchanged(first.operator()))
+        dunder, operator = f"__{short}__", exchanged(first.operator())
+        dwell(operator, dunder, method=True)
+        setattr(Tensor, dunder, operator)
     return call

@@ -1,10 +1,12 @@
 """What a call is made of: tensors, nodes, views, what is saved, plans."""
 
 from .array_backward import by_formula, fetch, share_on_arrays, spread_on_arrays
+from .asked import ALIASES, plain
 from .batching import BROADCAST, DYNAMIC, FILLING, LEADING, RANDOM, Leading, drawn, refuse_batch
 from .fast import PRECISE, accelerated, wrap_unmarked
 from .format import set_printoptions
 from .formulas import know_formulas
+from .function_modes import TorchFunctionMode
 from .generator import Generator, _defaults, default_generator
 from .hooks import RemovableHandle, register
 from .node import (
@@ -36,9 +38,10 @@ from .operands import (
 )
 from .out_forms import ALONG_DIMS, refuse_out, takes_out
 from .out_history import refuse_history
-from .overrides import PLAIN, TorchFunctionMode, dispatch, needs_dispatch, overridable, public
+from .overrides import PLAIN, dispatch, needs_dispatch, overridable, public
 from .plan import Made, Plan, Plans, form_of_call, kernel_alone, plan_op, planned
 from .rare import refuse_rare
+from .read_only import read_only
 from .registry import functions
 from .remembered import MISSED
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..values import bear_name, reduce_ex
+from ..values import reduce_ex, shown_in
 
 
 class Hooks:
@@ -25,6 +25,7 @@ class Hooks:
         return self.tensor_pre.setdefault(nr, OrderedDict())
 
 
+@shown_in("torch.utils.hooks")
 class RemovableHandle:
     """What registering a hook returns: `remove()` takes the hook away again.
 
@@ -67,9 +68,6 @@ class RemovableHandle:
 
     def __exit__(self, *_: object) -> None:
         self.remove()
-
-
-bear_name(RemovableHandle, "torch.utils.hooks")
 
 
 def register(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
 from ..structs import CounterParts, NodeParts, know, whole
-from ..values.pickling import bear_name
+from ..values.pickling import shown_in
 from .hooks import Hooks, register
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ def shared_counter(t: Tensor) -> Counter:
     return counter
 
 
+@shown_in("torch.autograd.graph")
 class Node(NodeParts):
     """A step of the backward graph.
 
@@ -246,7 +247,6 @@ def short_name(node: Node) -> str:
     return _SUFFIX.sub("", name_of(node))
 
 
-bear_name(Node, "torch.autograd.graph")
 know(Node=whole(Node))
 
 
@@ -262,6 +262,7 @@ class _InputMetadata:
         self.device = backend.device
 
 
+@shown_in("builtins")
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added to its `.grad`. The leaf itself does that; this is its face as a node.
 
@@ -281,9 +282,6 @@ class AccumulateGrad(Node):
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         self.variable._accumulate_grad(grads[0])
         return ()
-
-
-bear_name(AccumulateGrad, "builtins")
 
 
 def hooks_of(node: Node) -> Hooks:

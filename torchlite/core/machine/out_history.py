@@ -21,7 +21,7 @@ _MADE_OF = {
     "pow": "float_power square",
     "sub": "diff",
     "_linalg_det": "det linalg_det",
-    "_linalg_solve_ex": "linalg_solve",
+    "_linalg_solve": "linalg_solve",
 }
 _UNDIFFERENTIABLE = {"bucketize", "multinomial"}  # of those that are made of other ops
 _said = {name: inner for inner, names in _MADE_OF.items() for name in names.split()}

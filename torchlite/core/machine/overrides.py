@@ -1,4 +1,4 @@
-"""`__torch_function__`: subclasses, duck types and `TorchFunctionMode` take over a call."""
+"""`__torch_function__`: subclasses, duck types and function modes take over a call."""
 
 from __future__ import annotations
 
@@ -151,36 +151,3 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
     def _inside(self, mode: Mode) -> Mode:
         return mode.but(subclasses=False, functions=())
-
-
-class TorchFunctionMode(Switch):
-    """Inside a `with`, every call goes through this object's `__torch_function__`."""
-
-    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise NotImplementedError
-
-    switches = ("functions",)
-
-    def _inside(self, mode: Mode) -> Mode:
-        return mode.but(functions=(*mode.functions, self))
-
-    def __enter__(self) -> TorchFunctionMode:
-        super().__enter__()
-        return self
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
-        """An instance, to be entered with `with`."""
-        return cls(*args, **kwargs)
-
-
-def push_mode(mode: TorchFunctionMode) -> None:
-    state = local.state
-    state.mode = state.mode.but(functions=(*state.mode.functions, mode))
-
-
-def pop_mode() -> TorchFunctionMode:
-    state = local.state
-    *rest, innermost = state.mode.functions
-    state.mode = state.mode.but(functions=tuple(rest))
-    return innermost

@@ -27,7 +27,7 @@ from .node import UNVERSIONED, shared_counter
 from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
-from .remembered import MISSED, caller, in_steps, remember
+from .remembered import MISSED, in_steps, of_kernel, remember
 from .tensor import Tensor, wrap, wrap_shown
 from .view import NO_GRAD, ORDINARY, View, requires_grad
 
@@ -213,41 +213,29 @@ def plan_op(
     returns = op.returns if which is None else operator.itemgetter(which)
     check = op.check_of_each(values)
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
-    arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
-    single, array_class, asarray = results.__class__ is Tensor, backend.Array, backend.asarray
+    single = results.__class__ is Tensor
     known: Any = _known((results,) if single else results)
     result_type, numpy_type = known[0] if known else _UNTYPED
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = filler(values, operands, len(tensors))
     after = _after(op.finish, returns, bound)
 
-    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
-        nonlocal arranging
-        if check is not None:
-            check(*bound(tensors))
-        outputs = compute(state.quiet, tensors)
-        if arranging:
-            made, outputs = outputs, arranged(outputs, bound(tensors))
-            arranging = not _same(made, outputs)
-            if not arranging and in_native:
-                itself().native = in_native  # type: ignore[union-attr]
-        if single:
-            if outputs.__class__ is not array_class:
-                outputs = asarray(outputs)
-            if outputs.dtype is numpy_type and outputs.base is None:
-                results: Any = wrap_unmarked(outputs, result_type, backend)
-            else:
-                results = wrap_results(outputs, out_dtype, backend)
-        else:
-            results = (known and _wrapped(outputs, known, backend)) or wrap_results(outputs, out_dtype, backend)
-        if record is not None and mode.grad:
-            for t in tensors:
-                if t.edge is not None:
-                    record(tensors, bound, results)
-                    break
-        return results if after is None else after(results, tensors)
+    def settle(outputs: Any, tensors: Sequence[Tensor]) -> Any:
+        """Lay results out as they should lie; once a kernel's do so by themselves, it is settled that they do."""
+        laid = op.arranged(outputs, bound(tensors))
+        if _same(outputs, laid):
+            settled: Any = itself()
+            settled.__globals__["settled"] = True
+            if in_native:
+                settled.native = in_native
+        return laid
 
-    compute = caller(kernel, template, sources)
+    run = of_kernel(
+        template, sources, len(tensors), kernel=kernel, single=single, check=check, bound=bound, settle=settle,
+        array_class=backend.Array, asarray=backend.asarray, numpy_type=numpy_type, result_type=result_type,
+        known=known, wrapped=_wrapped, wrap_unmarked=wrap_unmarked, wrap_results=wrap_results, out_dtype=out_dtype,
+        backend=backend, record=record, after=after,
+    )  # fmt: skip
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
     itself = weakref.ref(run)  # so that a plan that is dropped goes at once
@@ -296,14 +284,14 @@ def _known(results: Sequence[Any]) -> Known:
     return None if any([r is None for r in results]) else [(r.dtype, r.array.dtype) for r in results]
 
 
-def _wrapped(arrays: Any, known: list[tuple[dtype, Any]], backend: Backend) -> tuple[Tensor, ...] | None:
+def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:
     """Several results that are fresh memory of the dtypes expected; None for anything else."""
     made = []
-    for array, (d, numpy_dtype) in zip(arrays, known):
+    for array, (d, numpy_dtype) in zip(arrays, known or ()):
         if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
             return None
         made.append(wrap_unmarked(array, d, backend))
-    return tuple(made)
+    return tuple(made) or None
 
 
 Places = list[tuple[int, Any]]

@@ -26,6 +26,20 @@ def written(args, kwargs, state, mode, get=get):
  except AttributeError: return MISSED  # an array without strides
  return plan(state, mode, ({tensors})) if plan else MISSED
 """
+_OF_KERNEL = """
+def written(state, mode, tensors):
+ {check}
+ outputs = state.quiet(kernel, {items})
+ if not settled: outputs = settle(outputs, tensors)
+ {wrap}
+ {record}
+ return {returned}
+"""
+_WRAP_ONE = """
+ if outputs.__class__ is not array_class: outputs = asarray(outputs)
+ if outputs.dtype is numpy_type and outputs.base is None: results = wrap_unmarked(outputs, result_type, backend)
+ else: results = wrap_results(outputs, out_dtype, backend)"""
+_WRAP_SEVERAL = "results = wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)"
 
 
 def remember(known: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Any) -> None:
@@ -89,14 +103,24 @@ class _Structure(NamedTuple):
                     self.form.append(f"{name} or str({name})," if kind is float or kind is complex else f"{name},")
 
 
-def caller(kernel: Any, arguments: Sequence[Any], sources: Sequence[tuple[int, Any]]) -> Any:
-    """A function `(quiet, tensors)` that calls a kernel with the arrays of tensors at their places among arguments."""
+def of_kernel(arguments: Sequence[Any], sources: Sequence[tuple[int, Any]], count: int, **names: Any) -> Any:
+    """The plan that calls a kernel with the arrays of `count` tensors at their places among arguments.
+
+    It knows `names`; steps that are None are left out. What it is to do until results are settled, it asks each time.
+    """
     items = [f"value{i}" for i in range(len(arguments))]
     for at, which in sources:
         single = which.__class__ is int
         items[at] = f"tensors[{which}].array" if single else f"[{', '.join([f'tensors[{k}].array' for k in which])}]"
-    values = {f"value{i}": value for i, value in enumerate(arguments)}
-    return written(f"written = lambda quiet, tensors: quiet(kernel, {', '.join(items)})", kernel=kernel, **values)
+    tracked = " or ".join([f"tensors[{k}].edge is not None" for k in range(count)])
+    source = _OF_KERNEL.format(
+        check="" if names["check"] is None else "check(*bound(tensors))",
+        items=", ".join(items),
+        wrap=_WRAP_ONE if names["single"] else _WRAP_SEVERAL,
+        record="" if names["record"] is None else f"if mode.grad and ({tracked}): record(tensors, bound, results)",
+        returned="results" if names["after"] is None else "after(results, tensors)",
+    )
+    return written(source, settled=False, **names, **{f"value{i}": value for i, value in enumerate(arguments)})
 
 
 def in_steps(steps: Sequence[Any], count: int) -> Any:

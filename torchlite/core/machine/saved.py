@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ..state import mode as _mode
 from ..structs import SavedNumberParts, SavedOutputParts, know, whole
-from ..values import CPU, FLOAT, bear_name, dt, freed, get_backend, type_text
+from ..values import CPU, FLOAT, dt, freed, get_backend, shown_in, type_text
 from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
@@ -295,6 +295,7 @@ def stale(
     )
 
 
+@shown_in("torch._C._autograd")
 class SavedTensor:
     """A place among what a node saved, where hooks can be registered: `node._raw_saved_self`."""
 
@@ -369,9 +370,6 @@ class SavedTensor:
             return None
         entry = self._node.saved_entries[self._at]
         return entry if self._item is None else entry.entries[self._item]
-
-
-bear_name(SavedTensor, "torch._C._autograd")
 
 
 def raw(node: Node, at: int) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..structs import TensorParts
-from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
+from .asked import by_the_library, offer_attributes
+from .overrides import _disabled_torch_function_impl, overrides
 from .registry import registry
 from .tensor_base import TensorBase
 
@@ -19,53 +18,7 @@ if TYPE_CHECKING:
 
 UNCONVERTED: set[Any] = set()  # functions whose results keep their type when a subclass calls them
 
-# What is at hand of plain tensors, and asks a subclass with a __torch_function__.
-_PROPERTIES = (
-    "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
-    "real", "requires_grad", "shape",
-)  # fmt: skip
-_METHODS = (
-    "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__", "contiguous", "cpu", "data_ptr", "dim",
-    "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_nonzero",
-    "is_signed", "item", "nelement", "requires_grad_", "retain_grad", "size", "storage_offset", "tolist",
-)  # fmt: skip
-
-
-def offer_attributes(plain_class: type, cls: type) -> None:
-    """Let a subclass be asked for what is at hand of plain tensors."""
-    for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
-        for name in names:
-            plain: Any = getattr(plain_class, name, None)
-            if plain is not None and getattr(cls, name, None) is plain:
-                setattr(cls, name, offered(plain))  # type: ignore[arg-type]
-
-
-def _offered(plain: property) -> property:
-    read, write = plain.__get__, plain.__set__
-
-    def get(self: Tensor) -> Any:
-        return dispatch(read, (self,), {}) if needs_dispatch((self,), {}) else read(self)
-
-    def set_(self: Tensor, value: Any) -> None:
-        if needs_dispatch((self,), {}):
-            dispatch(write, (self, value), {})
-        else:
-            write(self, value)
-
-    return property(get, set_, plain.__delete__, plain.__doc__)
-
-
-def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if needs_dispatch((self,), {}):
-            return dispatch(plain, (self, *args), kwargs)
-        return plain(self, *args, **kwargs)
-
-    return functools.wraps(plain)(call)
-
-
 _PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
-_ROOT = __package__.partition(".")[0]
 
 
 class _Shadowed:
@@ -76,7 +29,7 @@ class _Shadowed:
         self.__doc__ = own.__doc__
 
     def _meant(self) -> Any:
-        return self.part if sys._getframe(2).f_globals.get("__package__", "").partition(".")[0] == _ROOT else self.own
+        return self.part if by_the_library(2) else self.own
 
     def __get__(self, t: Any, owner: Any = None) -> Any:
         meant = self._meant()

@@ -17,12 +17,13 @@ from ..structs import know, whole
 from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, type_name, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
-from ..values.pickling import bear_name
+from ..values.pickling import shown_in
 from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import dispatch, needs_dispatch, overrides
+from .read_only import read_only
 from .subclasses import UNCONVERTED, adapt, converted
 from .tensor_base import Extra, TensorBase, check_data, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
@@ -74,6 +75,12 @@ def wrap_shown(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     return t
 
 
+def _no(t: Tensor) -> bool:
+    """Whether the tensor is of a kind that there is not here."""
+    return False
+
+
+@shown_in("torch")
 class Tensor(TensorBase):
     """A multi-dimensional array that can be differentiated."""
 
@@ -202,7 +209,7 @@ class Tensor(TensorBase):
         """Whether the layout is `torch.sparse_csr`."""
         return self.backend.layout is sparse_csr
 
-    is_mkldnn = is_nested = is_mps = is_xpu = is_xla = is_vulkan = is_ipu = is_mtia = is_maia = False
+    is_mkldnn, is_nested, is_mps, is_xpu, is_xla, is_vulkan, is_ipu, is_mtia, is_maia = map(property, [_no] * 9)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers (real ones)."""
@@ -482,8 +489,7 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-bear_name(Tensor, "torch")
-know(Tensor=whole(Tensor))
+know(Tensor=whole(read_only(Tensor)))
 quicken(
     Tensor, "shape", "size", "ndim", "dim", "ndimension", "numel", "nelement", "stride", "data_ptr", "is_cpu",
     "is_cuda", "requires_grad", "is_leaf", "grad_fn", "grad", "_version", "data", "__len__", "__bool__", "__int__",
@@ -491,4 +497,4 @@ quicken(
 )  # fmt: skip
 
 overrides(Tensor)  # from now on the fast paths know it
-UNCONVERTED.update((Tensor.__repr__, Tensor.grad.__get__))
+UNCONVERTED.update((Tensor.__repr__, Tensor._base.__get__, Tensor.grad.__get__))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..machine import TensorBase, wrap
-from ..values import CPU, Backend, DeviceLike, bear_name, dt, get_backend, type_name
+from ..values import CPU, Backend, DeviceLike, dt, get_backend, shown_in, type_name
 from ..values.device import device
 from ..values.device import device as _device  # which a parameter is called too
 from .relocation import StorageBase, resize, share
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _BYTE = np.dtype(np.uint8)
 
 
+@shown_in("torch.storage")
 class UntypedStorage(StorageBase):
     """A stretch of memory, as bytes."""
 
@@ -337,6 +338,3 @@ def _untyped_again(owner: np.ndarray, where: device) -> UntypedStorage:
 
 def _listing(values: list[Any]) -> str:
     return "".join(f" {v}\n" for v in values)
-
-
-bear_name(UntypedStorage, "torch.storage")

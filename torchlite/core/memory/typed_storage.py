@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..machine import fitting_array
-from ..values import CPU, DeviceLike, bear_name, dt, errors, get_backend, type_name, warn
+from ..values import CPU, DeviceLike, dt, errors, get_backend, shown_in, type_name, warn
 from ..values.device import device
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
@@ -65,6 +65,7 @@ def _bytes(given: Any, d: dt.dtype) -> np.ndarray:
     return np.array(given, d.numpy).ravel().view(np.uint8)
 
 
+@shown_in("torch.storage")
 class TypedStorage:
     """A stretch of memory, as elements of one type."""
 
@@ -330,4 +331,3 @@ STORAGES: dict[str, Any] = {
     for d in dt.DTYPES
     if d.has_storage
 }
-bear_name(TypedStorage, "torch.storage")

@@ -54,7 +54,7 @@ from .layout import (
     sparse_csr,
     strided,
 )
-from .pickling import Shown, bear_name, reduce_ex
+from .pickling import Shown, bear_name, reduce_ex, shown_in
 from .return_types import made, return_type
 from .schemes import qscheme
 from .size import Size

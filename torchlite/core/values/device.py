@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..state import Context
 from ..state import mode as _mode
 from .errors import type_name
-from .pickling import Shown, bear_name
+from .pickling import Shown, shown_in
 
 if TYPE_CHECKING:
     from ...backends.base import Backend
@@ -28,6 +28,7 @@ KNOWN_TYPES: list[str] = [
 _devices: dict[tuple[str, int | None], device] = {}
 
 
+@shown_in("torch")
 class device(Context):
     """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`. There is one object for each.
 
@@ -90,9 +91,6 @@ class device(Context):
 
     def _put(self, state: _mode.State, kept: device | None) -> None:
         state.default_device = kept
-
-
-bear_name(device, "torch")
 
 
 def _no_device(value: Any) -> TypeError:

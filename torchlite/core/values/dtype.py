@@ -9,11 +9,12 @@ import ml_dtypes
 import numpy as np
 
 from ..structs import know, renew_defaults
-from .pickling import bear_name, reduce_ex
+from .pickling import bear_name, reduce_ex, shown_in
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
+@shown_in("torch")
 class dtype:
     """The type of a tensor's elements. There is one object per type, so `is` compares them."""
 
@@ -68,8 +69,6 @@ class dtype:
     def __reduce__(self) -> tuple[Any, ...]:
         return of_name, (self.name,)
 
-
-bear_name(dtype, "torch")
 
 # name, NumPy type, category, rank within the category, legacy tensor-type prefix (also how errors name it), C name
 bool_ = dtype("bool", np.bool_, BOOL, 0, "Bool", "bool")

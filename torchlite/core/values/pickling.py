@@ -9,8 +9,11 @@ from __future__ import annotations
 import importlib
 import operator
 import sys
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+Named = TypeVar("Named")
 
 
 def bear_name(named: Any, module: str) -> None:
@@ -24,6 +27,16 @@ def bear_name(named: Any, module: str) -> None:
     named.__module__ = module
     if line is not None and stays:
         named.__firstlineno__ = line
+
+
+def shown_in(module: str) -> Callable[[Named], Named]:
+    """Let the class, or the function, below bear the name of one of PyTorch's module."""
+
+    def decorate(named: Named) -> Named:
+        bear_name(named, module)
+        return named
+
+    return decorate
 
 
 def live_here(room: dict[str, Any], *names: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .layout import Named
-from .pickling import bear_name
+from .pickling import shown_in
 
 
+@shown_in("torch")
 class qscheme(Named):
     """A way of quantizing a tensor."""
 
@@ -24,7 +25,6 @@ SCHEMES = {
         "per_channel_affine_float_qparams",
     )
 }  # fmt: skip
-bear_name(qscheme, "torch")
 
 
 def _of_name(name: str) -> qscheme:

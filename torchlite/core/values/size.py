@@ -8,7 +8,7 @@ from typing import Any
 
 from ..native import quick
 from ..structs import know
-from .pickling import Shown, bear_name
+from .pickling import Shown, shown_in
 
 
 def _is_index(dim: Any) -> bool:
@@ -19,6 +19,7 @@ def _is_index(dim: Any) -> bool:
     return True
 
 
+@shown_in("torch")
 class Size(tuple):
     """A tuple of ints that knows how many elements they make."""
 
@@ -61,7 +62,6 @@ class Size(tuple):
 
 Size.__new__ = staticmethod(quick(Size.__new__, "Size"))  # type: ignore[method-assign]
 Size.__getitem__ = quick(Size.__getitem__, "Size.__getitem__")  # type: ignore[method-assign]
-bear_name(Size, "torch")
 know(Size=Size)
 
 

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 from ...absent import placeholders
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...distributed.process_group import Group
 from ..collectives import all_gather
 from ..world import _get_default_group
 
-globals().update(
-    placeholders("torch.distributed._shard.sharded_tensor", "ShardedTensorMetadata TensorProperties")
-)
+globals().update(placeholders("torch.distributed._shard.sharded_tensor", "ShardedTensorMetadata TensorProperties"))
 __all__ = ["Shard", "ShardMetadata", "ShardedTensor"]
 
 
@@ -25,6 +23,7 @@ class ShardMetadata(NamedTuple):
     placement: str = ""
 
 
+@shown_in("torch.distributed._shard.sharded_tensor")
 class Shard(NamedTuple):
     """A piece that is here, and where in the whole it lies."""
 
@@ -32,6 +31,7 @@ class Shard(NamedTuple):
     metadata: ShardMetadata
 
 
+@shown_in("torch.distributed._shard.sharded_tensor")
 class ShardedTensor:
     """A tensor cut along its first dimension; process n has the n-th piece, if there are so many."""
 
@@ -87,10 +87,6 @@ class ShardedTensor:
 
     def __repr__(self) -> str:
         return f"ShardedTensor({self._shards}, size={tuple(self._size)})"
-
-
-for _cls in (Shard, ShardedTensor):
-    bear_name(_cls, "torch.distributed._shard.sharded_tensor")
 
 
 def _rows(size: Any, group: Any) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ...core.machine import functions
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ..collectives import all_reduce
 from ..work import Work
 
@@ -16,6 +16,7 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 _MANY = 1000  # iterations after which a process that waits says so
 
 
+@shown_in("torch.distributed.algorithms.join")
 class JoinHook:
     """What a process without inputs does in place of an iteration, and what all do at the end."""
 
@@ -36,6 +37,7 @@ class _JoinConfig(NamedTuple):
         return _JoinConfig(enable=False, throw_on_early_termination=False, is_first_joinable=False)
 
 
+@shown_in("torch.distributed.algorithms.join")
 class Joinable(ABC):
     """What can be used with uneven inputs; it calls `Join.notify_join_context(self)` before its collectives."""
 
@@ -59,6 +61,7 @@ class Joinable(ABC):
         """The processes that work together."""
 
 
+@shown_in("torch.distributed.algorithms.join")
 class Join:
     """A context around a loop over inputs, of which processes may have different numbers.
 
@@ -123,9 +126,7 @@ class Join:
     def notify_join_context(joinable: Joinable) -> Work | None:
         """Tell the others that this process has inputs; what is returned counts those that have, when waited for."""
         if not hasattr(joinable, "_join_config"):
-            raise AssertionError(
-                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
-            )
+            raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")
         config = joinable._join_config
         if not (config.enable and config.is_first_joinable):
             return None
@@ -136,9 +137,7 @@ class Join:
             assert work is not None
             if work.result()[0].item() != group.size():
                 all_reduce(through, group=group)
-                raise RuntimeError(
-                    "Detected at least one rank that exhausted inputs. Throwing across all ranks."
-                )
+                raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return work
 
 
@@ -146,7 +145,3 @@ def _the_one(found: set[Any], what: str) -> Any:
     if len(found) > 1:
         raise ValueError(f"Using join context manager with multiple {what}s")
     return next(iter(found))
-
-
-for _cls in (Join, JoinHook, Joinable):
-    bear_name(_cls, "torch.distributed.algorithms.join")

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ..objects import all_gather_object
 
 __all__ = ["CheckpointException"]
 
 
+@shown_in("torch.distributed.checkpoint.api")
 class CheckpointException(BaseException):
     """What went wrong with a checkpoint, in each process in which something did."""
 
@@ -27,9 +28,6 @@ class CheckpointException(BaseException):
     def __str__(self) -> str:
         told = "".join(f"\n(RANK {rank}) {type(error).__name__}: {error}" for rank, error in self._failures.items())
         return f"CheckpointException ranks:{self._failures.keys()}{told}"
-
-
-bear_name(CheckpointException, "torch.distributed.checkpoint.api")
 
 
 @contextlib.contextmanager

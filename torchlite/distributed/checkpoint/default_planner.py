@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...serialization import load as load_file
 from ...serialization import save as save_file
 from .._shard.sharded_tensor import ShardedTensor
@@ -66,6 +66,7 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, (Tensor, ShardedTensor))
 
 
+@shown_in("torch.distributed.checkpoint.default_planner")
 class DefaultSavePlanner(SavePlanner):
     """Writes what stands in a nested state by names; what several processes have, the one with the least to write."""
 
@@ -167,6 +168,7 @@ def _noted(item: WriteItem, known: dict[str, Any]) -> WriteItem:
     return dataclasses.replace(item, index=dataclasses.replace(item.index, index=len(tensor.chunks) - 1))
 
 
+@shown_in("torch.distributed.checkpoint.default_planner")
 class DefaultLoadPlanner(LoadPlanner):
     """Fills the tensors of a nested state, however the pieces were cut, and puts objects where they were."""
 
@@ -233,9 +235,7 @@ def _read_items(name: str, entry: Any, value: Any) -> Iterator[ReadItem]:
         raise ValueError(f"Invalid checkpoint metadata for {name}, expected BytesStorageMetadata but found "
                          f"{type(entry)}")  # fmt: skip
     if tuple(value.shape) != tuple(entry.size):
-        raise ValueError(
-            f"Size mismatch between saved {entry.size} and current: {size_of(value.shape)} for {name}",
-        )
+        raise ValueError(f"Size mismatch between saved {entry.size} and current: {size_of(value.shape)} for {name}")
     for offsets, piece in pieces_of(value):
         for number, chunk in enumerate(entry.chunks):
             common = _overlap(offsets, piece.shape, chunk)
@@ -260,6 +260,7 @@ def _overlap(offsets: Any, sizes: Any, chunk: ChunkStorageMetadata) -> Any:
     return here, there, lengths
 
 
+@shown_in("torch.distributed.checkpoint.default_planner")
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
     """Loads all that is in a checkpoint, or what is under some keys, into a state that is empty at first."""
 
@@ -288,7 +289,3 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
                     entry = functions["empty"](entry.size, dtype=entry.properties.dtype)
                 put_at(state_dict, path, entry)
         super().set_up_planner(state_dict, metadata, is_coordinator)
-
-
-for _cls in (DefaultSavePlanner, DefaultLoadPlanner, _EmptyStateDictLoadPlanner):
-    bear_name(_cls, "torch.distributed.checkpoint.default_planner")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...absent import placeholders
-from ...core.values import bear_name, reduce_ex, warn
+from ...core.values import bear_name, reduce_ex, shown_in, warn
 from ...futures import Future
 from ...serialization import load as load_file
 from ...serialization import save as save_file
@@ -55,6 +55,7 @@ for _cls in (_StorageInfo, _StoragePrefix):
     _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 
+@shown_in("torch.distributed.checkpoint.filesystem")
 class FileSystemWriter(StorageWriter):
     """Writes checkpoints into a folder. One that was there before is whole until the new one is."""
 
@@ -87,7 +88,7 @@ class FileSystemWriter(StorageWriter):
             warn(
                 f"Detected an existing checkpoint in {self.path / _METADATA}, overwriting since self.overwrite=True. "
                 "Past version 2.5 of PyTorch, `overwrite` will default to False. Set this variable to True to maintain "
-                "this functionality or False to raise when an existing checkpoint is found.",
+                "this functionality or False to raise when an existing checkpoint is found."
             )
         numbers = [int(file.stem.rpartition("_")[2]) for file in self.path.glob("__*_*.distcp")]
         first = max(numbers, default=-1) + 1
@@ -166,6 +167,7 @@ class _MetadataUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a checkpoint's metadata may not name {module}.{name}")
 
 
+@shown_in("torch.distributed.checkpoint.filesystem")
 class FileSystemReader(StorageReader):
     """Reads checkpoints from a folder."""
 
@@ -230,7 +232,3 @@ class FileSystemReader(StorageReader):
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
         return FileSystemWriter.validate_checkpoint_id(checkpoint_id)
-
-
-for _cls in (FileSystemReader, FileSystemWriter):  # type: ignore[assignment]
-    bear_name(_cls, "torch.distributed.checkpoint.filesystem")

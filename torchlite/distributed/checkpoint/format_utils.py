@@ -15,9 +15,7 @@ from .state_dict_saver import save
 
 __all__ = ["dcp_to_torch_save", "torch_save_to_dcp"]
 globals().update(
-    placeholders(
-        "torch.distributed.checkpoint.format_utils", "BroadcastingTorchSaveReader DynamicMetaLoadPlanner"
-    )
+    placeholders("torch.distributed.checkpoint.format_utils", "BroadcastingTorchSaveReader DynamicMetaLoadPlanner")
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
 from ...utils._pytree import tree_map
@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@shown_in("torch.distributed.checkpoint.state_dict")
 @dataclass
 class StateDictOptions:
     """Whether states hold whole tensors, lie on the host, leave out frozen parameters, and must have all names.
@@ -42,9 +43,6 @@ class StateDictOptions:
     broadcast_from_rank0: bool = False
     flatten_optimizer_state_dict: bool = False
     dsd_fqn_modifiers: str = "_fqn_modifiers"
-
-
-bear_name(StateDictOptions, "torch.distributed.checkpoint.state_dict")
 
 
 def _checked(options: StateDictOptions | None, submodules: set[Module] | None = None) -> StateDictOptions:

@@ -26,7 +26,7 @@ def load(
 ) -> None:  # fmt: skip
     """Load a checkpoint into the tensors of a state, in place, and objects into its dicts. All processes call this."""
     group = group_for(process_group, no_dist, "load")
-    reader = storage_for(FileSystemReader, checkpoint_id, storage_reader, "load")
+    reader = storage_for(FileSystemReader, checkpoint_id, storage_reader)
     wanted = plain_state(state_dict)
     _load(wanted, reader, group, planner)
     for key, value in list(state_dict.items()):

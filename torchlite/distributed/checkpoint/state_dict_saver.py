@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ...distributed.process_group import Group
 from ...utils._pytree import tree_map
 from ..objects import broadcast_object_list
@@ -25,14 +25,12 @@ from .storage import StorageWriter
 __all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
 
 
+@shown_in("torch.distributed.checkpoint.state_dict_saver")
 class AsyncCheckpointerType(Enum):
     """Who writes while the program goes on; here it is a thread of this process."""
 
     THREAD = "thread"
     PROCESS = "process"
-
-
-bear_name(AsyncCheckpointerType, "torch.distributed.checkpoint.state_dict_saver")
 
 
 def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
@@ -45,15 +43,13 @@ def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
     return process_group or _get_default_group()
 
 
-def storage_for(kind: Any, checkpoint_id: Any, storage: Any, intent: str) -> Any:
+def storage_for(kind: Any, checkpoint_id: Any, storage: Any) -> Any:
     """The storage that was given, or that of the folder that was named."""
     if storage is not None:
         storage.reset(checkpoint_id)
         return storage
     if not checkpoint_id:
-        raise RuntimeError(
-            "`checkpoint_id` must be specificed if storage_reader/storage_writer is None."
-        )
+        raise RuntimeError("`checkpoint_id` must be specificed if storage_reader/storage_writer is None.")
     return kind(checkpoint_id)
 
 
@@ -84,7 +80,7 @@ def save(
     The folder holds a checkpoint when this has returned; until then, the one that was there before.
     """
     group = group_for(process_group, no_dist, "save")
-    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer)
     return _save(plain_state(state_dict), writer, group, planner)
 
 
@@ -118,7 +114,7 @@ def async_save(
     """Save a copy of the state that is made now, while the program goes on; a future of what `save` returns."""
     state = plain_state(state_dict)
     kept = tree_map(_kept, state) if async_stager is None else async_stager.stage(state)
-    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer)
     group = group_for(process_group, no_dist, "save")
     own = None if group is None else new_group(group._ranks)  # whose collectives are not among the program's
     executor = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")

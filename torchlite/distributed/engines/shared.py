@@ -44,7 +44,6 @@ class SharedMemory(Engine):
         self._links = {other: Link(connection) for other, connection in self._mesh.channels["collectives"].items()}
         self._messages = Messages(self._mesh, rank)
         self._poll = select.poll()
-        self._by_descriptor = {link.connection.fileno(): other for other, link in self._links.items()}
         self._windows = Window(), Window()
         self._number = 0
         self._broken: str | None = None

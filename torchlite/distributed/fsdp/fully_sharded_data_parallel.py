@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name, float32, float64
+from ...core.values import float32, float64, shown_in
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_map
 from ..collectives import all_reduce
@@ -37,6 +37,7 @@ __all__ = ["FullyShardedDataParallel"]
 _WRAPPED = "_fsdp_wrapped_module"
 
 
+@shown_in("torch.distributed.fsdp.fully_sharded_data_parallel")
 class FullyShardedDataParallel(Module):
     """A module that keeps a shard of its parameters, laid out in one flat tensor, and gathers them to compute.
 
@@ -338,9 +339,6 @@ class FullyShardedDataParallel(Module):
         if load_directly:
             optim.load_state_dict(wanted)
         return wanted
-
-
-bear_name(FullyShardedDataParallel, "torch.distributed.fsdp.fully_sharded_data_parallel")
 
 
 def _modules(states: Any) -> list[Module]:

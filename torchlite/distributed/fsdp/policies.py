@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 
 __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
 
+@shown_in("torch.distributed.fsdp")
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
     """The dtypes of computation, of reductions and of outputs; None leaves them as they are."""
@@ -20,17 +21,15 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
+@shown_in("torch.distributed.fsdp")
 @dataclass
 class OffloadPolicy:
     """Shards wait where parameters are."""
 
 
+@shown_in("torch.distributed.fsdp")
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
     """Shards wait on the host."""
 
     pin_memory: bool = True
-
-
-for _cls in (MixedPrecisionPolicy, OffloadPolicy, CPUOffloadPolicy):
-    bear_name(_cls, "torch.distributed.fsdp")

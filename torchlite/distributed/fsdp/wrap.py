@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...nn.modules.multihead_attention import MultiheadAttention
@@ -53,6 +53,7 @@ def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: I
     return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
 
 
+@shown_in("torch.distributed.fsdp.wrap")
 class ModuleWrapPolicy:
     """Modules of some classes."""
 
@@ -66,6 +67,7 @@ class ModuleWrapPolicy:
         return f"ModuleWrapPolicy({self._module_classes})"
 
 
+@shown_in("torch.distributed.fsdp.wrap")
 class CustomPolicy:
     """Modules of which a function says so: True, or the options they are wrapped with."""
 
@@ -74,10 +76,6 @@ class CustomPolicy:
 
     def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> Any:
         return recurse or self._lambda_fn(module)
-
-
-for _cls in (ModuleWrapPolicy, CustomPolicy):
-    bear_name(_cls, "torch.distributed.fsdp.wrap")
 
 
 @contextlib.contextmanager

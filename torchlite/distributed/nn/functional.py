@@ -189,9 +189,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Group = None
 
 
 @_moved_to("reduce_scatter_single")
-def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None
-) -> Tensor:
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Group = None) -> Tensor:
     """What the tensors for this process in the lists of all come to; `output` says how large it is."""
     return _ReduceScatter.apply(op, group, *input_list)
 

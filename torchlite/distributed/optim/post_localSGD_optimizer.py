@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ...optim.optimizer import Optimizer
 from ..algorithms.model_averaging.averagers import ModelAverager
 
 __all__ = ["PostLocalSGDOptimizer"]
 
 
+@shown_in("torch.distributed.optim.post_localSGD_optimizer")
 class PostLocalSGDOptimizer(Optimizer):
     """Takes an optimizer's steps, after which an `averager` averages the parameters now and then.
 
@@ -54,6 +55,3 @@ class PostLocalSGDOptimizer(Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Give the optimizer more parameters."""
         self.optim.add_param_group(param_group)
-
-
-bear_name(PostLocalSGDOptimizer, "torch.distributed.optim.post_localSGD_optimizer")

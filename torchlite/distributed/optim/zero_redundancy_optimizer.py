@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...distributed.process_group import Group
 from ...optim.optimizer import Optimizer
 from ...queries import typename
@@ -30,6 +30,7 @@ class _ZeroJoinHook(JoinHook):
         self.zero.step()
 
 
+@shown_in("torch.distributed.optim.zero_redundancy_optimizer")
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Each process steps on its share of the parameters, by an `optimizer_class`, and gives the others the result.
 
@@ -199,9 +200,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def join_process_group(self) -> Any:
         """The processes that share the state."""
         return self.process_group
-
-
-bear_name(ZeroRedundancyOptimizer, "torch.distributed.optim.zero_redundancy_optimizer")
 
 
 def _checked(params: Any) -> list[Any]:

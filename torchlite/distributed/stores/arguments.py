@@ -23,12 +23,9 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, float) and (hasattr(value, "__index__") or hasattr(value, "__int__"))
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, (Sequence, set)) and not _is_text(value) and all(map(_is_text, value))
-
-
 _FITS: dict[str, Callable[[Any], bool]] = {
-    _TEXT: _is_text, _NUMBER: _is_number, _TEXTS: _are_texts, _SPAN: lambda value: isinstance(value, timedelta),
+    _TEXT: _is_text, _NUMBER: _is_number, _SPAN: lambda value: isinstance(value, timedelta),
+    _TEXTS: lambda value: isinstance(value, (Sequence, set)) and not _is_text(value) and all(map(_is_text, value)),
     f"{_SPAN} | None": lambda value: value is None or isinstance(value, timedelta),
     "bool": lambda value: isinstance(value, bool),
 }  # fmt: skip

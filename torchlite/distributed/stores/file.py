@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 from .arguments import checked
 from .base import Store, Table
 
@@ -24,6 +24,7 @@ _HEAD = struct.Struct("<II")
 _USERS = "efcount/"  # how many processes have the store open; the last one takes the file away
 
 
+@shown_in("torch.distributed")
 class FileStore(Store):
     """A store in a file, to which every process adds what it sets; the last of `world_size` takes the file away."""
 
@@ -87,9 +88,6 @@ class FileStore(Store):
     def has_extended_api(self) -> bool:
         """Whether programs are to count on `append`, `multi_get` and `multi_set`."""
         return False
-
-
-bear_name(FileStore, "torch.distributed")
 
 
 def _record(question: str, args: tuple[Any, ...]) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ..errors import DistNetworkError, DistStoreError
 from .arguments import checked
 from .base import HashStore, Store, Table
@@ -74,6 +74,7 @@ class _Server:
 _servers: weakref.WeakValueDictionary[int, _Server] = weakref.WeakValueDictionary()  # by their ports
 
 
+@shown_in("torch.distributed")
 class TCPStore(Store):
     """A store in the memory of the process that is the master; the others, and itself, ask it over TCP.
 
@@ -148,9 +149,6 @@ class TCPStore(Store):
 
     def __repr__(self) -> str:
         return f"TCPStore(host={self.host}, port={self.port}, master={self._server is not None})"
-
-
-bear_name(TCPStore, "torch.distributed")
 
 
 def _listener(port: int, descriptor: int | None) -> socket.socket:

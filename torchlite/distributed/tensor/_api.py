@@ -10,7 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
 from ...core.machine.overrides import _disabled_torch_function_impl
-from ...core.values import bear_name, dt
+from ...core.values import bear_name, dt, shown_in
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ..collectives import broadcast
@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@shown_in("torch.distributed.tensor")
 class DTensor(Tensor):
     """A tensor over a mesh of processes: along each dimension of the mesh, cut, replicated, or a sum of parts.
 
@@ -144,9 +145,6 @@ class DTensor(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         is_param = getattr(self, "_is_param", False)
         return _rebuilt, (self._local_tensor.detach(), self._spec, self.requires_grad, is_param)
-
-
-bear_name(DTensor, "torch.distributed.tensor")
 
 
 def _rebuilt(local: Tensor, spec: DTensorSpec, requires_grad: bool, is_param: bool) -> DTensor:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...core.values import bear_name, reduce_ex
+from ...core.values import reduce_ex, shown_in
 from ..device_mesh import DeviceMesh
 from .placement_types import Placement, Shard
 
 __all__ = ["DTensorSpec", "TensorMeta", "compute_local_shape_and_global_offset"]
 
 
+@shown_in("torch.distributed.tensor._dtensor_spec")
 class TensorMeta(NamedTuple):
     """The form of the whole tensor."""
 
@@ -21,6 +22,7 @@ class TensorMeta(NamedTuple):
     dtype: Any
 
 
+@shown_in("torch.distributed.tensor._dtensor_spec")
 @dataclass(frozen=True)
 class DTensorSpec:
     """The mesh, how the tensor lies along each of its dimensions, and the form of the whole."""
@@ -48,8 +50,6 @@ class DTensorSpec:
         return compute_local_shape_and_global_offset(self.shape, self.mesh, self.placements)[0]
 
 
-for _cls in (DTensorSpec, TensorMeta):
-    bear_name(_cls, "torch.distributed.tensor._dtensor_spec")
 DTensorSpec.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 

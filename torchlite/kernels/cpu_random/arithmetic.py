@@ -69,7 +69,7 @@ def exp(x: float) -> float:
 def multiply_add(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
     """x * scale + shift, rounded once to x's dtype (float32 or float64), in which scale and shift are taken."""
     if scale == 1 or shift == 0:  # one of the two operations is exact
-        return (x if scale == 1 else x * x.dtype.type(scale)) + x.dtype.type(shift)
+        return (x if scale == 1 else x * np.array(scale, x.dtype)) + np.array(shift, x.dtype)
     if x.dtype == F4:
         wide = x.astype(F8)
         wide *= float(F4(scale))

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 
 from .arithmetic import long_words, unit_doubles
-from .normals import polar
+from .normals import normals_of_polar, polar
 
 DEFAULT_SEED = 67280421310721
 STATE_WORDS = 624  # words between two regenerations of the state
@@ -163,6 +163,8 @@ class MT19937Engine:
         """There are no words at hand; `untouched` when none were drawn since seeding."""
         self._block = _NO_WORDS
         self._polar_block: np.ndarray | None = None
+        self._normal_block: np.ndarray | None = None
+        self._phase = -1  # where in blocks of 16 words the last few normals began
         self._next = 0
         self._untouched = untouched
         self._ahead = STATE_WORDS
@@ -170,7 +172,7 @@ class MT19937Engine:
     def _next_block(self, n: int) -> None:
         """At least n words, and more the more often they are wanted."""
         self._block = self._generator.random_raw(max(self._ahead, -(-n // STATE_WORDS) * STATE_WORDS)).astype(np.uint32)
-        self._polar_block = None
+        self._polar_block = self._normal_block = None
         self._next = 0
         self._untouched = False
         self._ahead = min(2 * self._ahead, _FAR_AHEAD)
@@ -196,6 +198,23 @@ class MT19937Engine:
         if self._polar_block is None:
             self._polar_block = polar(self._block)
         return self._polar_block
+
+    def _ready_normals(self, n: int) -> np.ndarray | None:
+        """The normals of the next n words, whole blocks of 16, where these words are at hand; not to be written to.
+
+        All that are at hand are made the second time that blocks begin at the same phase.
+        """
+        start = self._next
+        phase = start % 16
+        if start + n > self._block.size or phase != self._phase:
+            self._phase, self._normal_block = phase, None
+            return None
+        if self._normal_block is None:
+            end = self._block.size - (self._block.size - phase) % 16
+            self._normal_block = np.empty(end - phase, np.float32)
+            normals_of_polar(self._whole_polar()[:, phase:end], self._normal_block)
+        self._next = start + n
+        return self._normal_block[start - phase : start - phase + n]
 
     # One number after another, for laws that cannot say beforehand how many they need
 

@@ -114,8 +114,10 @@ class MT19937Stream(MT19937Engine):
         return normals.astype(dtype, copy=False)
 
     def _few_normals(self, n: int) -> np.ndarray:
-        normals = np.empty(n, F4)
         whole = n // 16 * 16
+        if n == whole and (ready := self._ready_normals(n)) is not None:
+            return ready
+        normals = np.empty(n, F4)
         table = self._polar(n if n == whole else n + 16)
         normals_of_polar(table[:, :whole], normals[:whole])
         if n != whole:

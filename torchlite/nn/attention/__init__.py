@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...absent import explanation
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...operations.products import attention_kernels as kernels
 from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
@@ -29,6 +29,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 _LATER = frozenset(("bias", "flex_attention"))
 
 
+@shown_in("torch.nn.attention")
 class SDPBackend(enum.Enum):
     """PyTorch's kernels for attention."""
 
@@ -43,9 +44,6 @@ class SDPBackend(enum.Enum):
         return self.value
 
     __index__ = __int__
-
-
-bear_name(SDPBackend, "torch.nn.attention")
 
 
 # The switches of the kernels, in the order in which `sdp_kernels` takes them.

@@ -7,11 +7,12 @@ from enum import IntEnum
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike, bear_name, dt, warn
+from ...core.values import DeviceLike, dt, shown_in, warn
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 
 
+@shown_in("torch.nn.attention.bias")
 class CausalVariant(IntEnum):
     """From which corner the diagonal runs down, where there are more keys than queries or fewer."""
 
@@ -19,6 +20,7 @@ class CausalVariant(IntEnum):
     LOWER_RIGHT = 2
 
 
+@shown_in("torch.nn.attention.bias")
 class CausalBias(Tensor):
     """Stands for a causal mask as the `attn_mask` of `scaled_dot_product_attention`."""
 
@@ -80,5 +82,3 @@ def _bias(name: str, variant: CausalVariant) -> Any:
 
 causal_upper_left = _bias("causal_upper_left", CausalVariant.UPPER_LEFT)
 causal_lower_right = _bias("causal_lower_right", CausalVariant.LOWER_RIGHT)
-bear_name(CausalBias, "torch.nn.attention.bias")
-bear_name(CausalVariant, "torch.nn.attention.bias")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.function import Function
-from ...core.values import bear_name
+from ...core.values import shown_in
 
 
+@shown_in("torch.nn.modules._functions")
 class BackwardHookFunction(Function):
     """Hands all tensors on: one node for them all, to hang hooks on."""
 
@@ -19,6 +20,3 @@ class BackwardHookFunction(Function):
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
         return args
-
-
-bear_name(BackwardHookFunction, "torch.nn.modules._functions")

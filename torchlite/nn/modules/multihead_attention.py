@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import DeviceLike, bear_name, dt, jagged
+from ...core.values import DeviceLike, dt, jagged, shown_in
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -19,6 +19,7 @@ from .module import Module
 __all__ = ["MultiheadAttention"]
 
 
+@shown_in("torch.nn.modules.activation")  # where PyTorch has it
 @fields(constants="batch_first", repr=False)
 class MultiheadAttention(Module):
     """Attention in `num_heads` heads, each with its own part of the features, between two projections.
@@ -177,6 +178,3 @@ class MultiheadAttention(Module):
         if key_padding_mask is not None:
             merged = merged + key_padding_mask.view(batch, 1, 1, keys).expand(-1, self.num_heads, -1, -1)
         return merged, 2
-
-
-bear_name(MultiheadAttention, "torch.nn.modules.activation")  # where PyTorch has it

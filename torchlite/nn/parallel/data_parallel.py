@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from ... import cuda
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...core.values.device import device as Device
 from ..modules.module import Module
 from .parallel_apply import parallel_apply
@@ -43,6 +43,7 @@ def _on_all(module: Module, inputs: Any, kwargs: dict[str, Any], devices: list[D
     return gather(parallel_apply(replicate(module, used), pieces, named, used), output, dim)
 
 
+@shown_in("torch.nn.parallel.data_parallel")
 class DataParallel(Module):
     """Cuts its inputs along `dim`, calls copies of its module on all devices at once, and joins the results.
 
@@ -80,6 +81,3 @@ def data_parallel(
         raise RuntimeError("device type could not be determined")
     args = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
     return _on_all(module, args, module_kwargs, devices, devices[0] if output_device is None else output_device, dim)
-
-
-bear_name(DataParallel, "torch.nn.parallel.data_parallel")

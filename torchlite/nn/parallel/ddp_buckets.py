@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES
 
 __all__ = ["_DEFAULT_BUCKET_CAP_MB", "_MB_TO_BYTES", "_BucketCapacityConfig"]
@@ -15,6 +15,7 @@ _DEFAULT_BUCKET_CAP_MB = 25
 _MB_TO_BYTES = 1024 * 1024
 
 
+@shown_in("torch.nn.parallel.distributed")
 @dataclass(frozen=True)
 class _BucketCapacityConfig:
     """When buckets are full: all at one size, with a small one first unless that was named, or each at its own."""
@@ -58,6 +59,3 @@ class _BucketCapacityConfig:
         if static_graph or not find_unused_parameters:
             return [sys.maxsize], []
         return list(dict.fromkeys([self.first_bucket_bytes_cap, self.bucket_bytes_cap])), []
-
-
-bear_name(_BucketCapacityConfig, "torch.nn.parallel.distributed")

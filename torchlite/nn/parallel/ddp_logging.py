@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ..modules.batchnorm import SyncBatchNorm
 
 __all__ = ["Log", "_dump_DDP_relevant_env_vars"]
@@ -97,11 +97,9 @@ _SAID_BY_ENVIRONMENT = """
 """
 
 
+@shown_in("torch.nn.parallel.distributed")
 def _dump_DDP_relevant_env_vars() -> None:
     """Print what the environment says to groups of processes."""
     for name in _SAID_BY_ENVIRONMENT.split():
         print(f"env:{name}={os.environ.get(name, 'N/A')}")
     print()
-
-
-bear_name(_dump_DDP_relevant_env_vars, "torch.nn.parallel.distributed")

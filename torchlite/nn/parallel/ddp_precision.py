@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.machine import Tensor
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...distributed.algorithms.ddp_comm_hooks.default_hooks import compressed
 from ...utils._pytree import tree_map
 from ..modules.module import Module
@@ -16,6 +16,7 @@ from ..modules.module import Module
 __all__ = ["_MixedPrecision", "cast_buffers", "cast_inputs", "low_precision", "reducing_in"]
 
 
+@shown_in("torch.nn.parallel.distributed")
 @dataclass
 class _MixedPrecision:
     """The dtypes of computation, of reductions and of buffers; None leaves them as they are."""
@@ -23,9 +24,6 @@ class _MixedPrecision:
     param_dtype: Any = None
     reduce_dtype: Any = None
     buffer_dtype: Any = None
-
-
-bear_name(_MixedPrecision, "torch.nn.parallel.distributed")
 
 
 def cast_buffers(module: Module, precision: _MixedPrecision | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.buckets import BuiltinCommHookType, GradBucket
@@ -37,6 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@shown_in("torch.nn.parallel.distributed")
 class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are the means of those of all processes of a group.
 
@@ -312,9 +313,6 @@ class DistributedDataParallel(Module, Joinable):
             if sample_rate < 1:
                 raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
         self.logger.rate = sample_rate
-
-
-bear_name(DistributedDataParallel, "torch.nn.parallel.distributed")
 
 
 class _Shadow(JoinHook):

@@ -8,7 +8,7 @@ from typing import Any
 from ... import linalg
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name, finfo
+from ...core.values import finfo, shown_in
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
@@ -35,6 +35,7 @@ def _is_orthogonal(Q: Tensor) -> bool:
     return functions["allclose"](Q.mH @ Q, one, atol=10.0 * n * finfo(Q.dtype).eps)
 
 
+@shown_in("torch.nn.utils.parametrizations")
 class _Orthogonal(Module):
     """A matrix with orthonormal columns, or rows where it is wide, from the triangle below its diagonal.
 
@@ -137,6 +138,7 @@ def _tensor(module: Module, name: str) -> Tensor:
     return found
 
 
+@shown_in("torch.nn.utils.parametrizations")
 class _WeightNorm(Module):
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
@@ -163,6 +165,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     return module
 
 
+@shown_in("torch.nn.utils.parametrizations")
 class _SpectralNorm(Module):
     """A weight over its largest singular value, which a few steps of power iteration follow."""
 
@@ -218,7 +221,3 @@ def spectral_norm(
     if dim is None:
         dim = int(isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)))
     return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
-
-
-for _class in (_Orthogonal, _WeightNorm, _SpectralNorm):
-    bear_name(_class, "torch.nn.utils.parametrizations")

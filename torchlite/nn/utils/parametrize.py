@@ -11,7 +11,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor
 from ...core.state import Context, State
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
@@ -49,6 +49,7 @@ class cached(Context, ContextDecorator):
             _kept.values.clear()
 
 
+@shown_in("torch.nn.utils.parametrize")
 class ParametrizationList(ModuleList):
     """What computes a tensor: modules to apply one after the other, and the original, or several, to begin from."""
 
@@ -333,6 +334,3 @@ def transfer_parametrizations_and_params(
         for original in ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]:
             setattr(target, original, getattr(source, original))
     return to_module
-
-
-bear_name(ParametrizationList, "torch.nn.utils.parametrize")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from ...core.machine import Tensor, functions
-from ...core.values import Shown, bear_name, dt
+from ...core.values import Shown, dt, shown_in
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@shown_in("torch.nn.utils.rnn")
 class PackedSequence_(NamedTuple):
     """The parts of a `PackedSequence`."""
 
@@ -41,6 +42,7 @@ def _converter(name: str) -> Callable[[PackedSequence], PackedSequence]:
     return convert
 
 
+@shown_in("torch.nn.utils.rnn")
 class PackedSequence(PackedSequence_):
     """Sequences packed by time: all first elements, then all second ones, of the longest sequence first.
 
@@ -186,7 +188,3 @@ def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> Packe
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences that were packed."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
-
-
-for _class in (PackedSequence_, PackedSequence):
-    bear_name(_class, "torch.nn.utils.rnn")

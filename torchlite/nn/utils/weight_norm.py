@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from ...core.machine import Tensor, functions
-from ...core.values import bear_name, reduce_ex
+from ...core.values import reduce_ex, shown_in
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 
@@ -15,6 +15,7 @@ __all__ = ["WeightNorm", "weight_norm", "remove_weight_norm"]
 M = TypeVar("M", bound=Module)
 
 
+@shown_in("torch.nn.utils.weight_norm")
 class WeightNorm:
     """The hook that computes the weight before each call."""
 
@@ -80,6 +81,3 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
             del module._forward_pre_hooks[key]
             return module
     raise ValueError(f"weight_norm of '{name}' not found in {module}")
-
-
-bear_name(WeightNorm, "torch.nn.utils.weight_norm")

@@ -99,7 +99,7 @@ adaptive_max_pool1d = publish_python(
 
 
 def _fractional(
-    backend: Backend, self: Array, kernel_size: Ints, output_size: Ints, random_samples: Any
+    backend: Backend, self: Array, kernel_size: Ints, output_size: Ints, random_samples: Array
 ) -> tuple[Any, Any]:
     xp = backend.xp
     n = len(kernel_size)
@@ -118,7 +118,7 @@ def _fractional(
     return best.reshape((*lead, *output_size)), at.reshape((*lead, *output_size))
 
 
-def _starts(xp: Namespace, samples: Any, size: int, window: int, count: int) -> Any:
+def _starts(xp: Namespace, samples: Array, size: int, window: int, count: int) -> Any:
     """Where the windows begin, of each image: the last at the end."""
     last = xp.full((samples.shape[0], 1), size - window, xp.int64)
     if count == 1:

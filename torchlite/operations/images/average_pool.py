@@ -34,7 +34,7 @@ def _counts(backend: Backend, size: Ints, geometry: Any, include_pad: bool, divi
     return made
 
 
-def _divided(xp: Namespace, total: Any, by: Any) -> Any:
+def _divided(xp: Namespace, total: Array, by: Any) -> Any:
     """The quotient; of integers, rounded towards zero."""
     if total.dtype.kind in "iu":
         made = xp.sign(total) * (xp.abs(total) // abs(by))
@@ -55,7 +55,7 @@ def _avg_pool(
     return _laid(backend, made.astype(self.dtype, copy=False), self)
 
 
-def _laid(backend: Backend, made: Any, self: Array) -> Any:
+def _laid(backend: Backend, made: Array, self: Array) -> Any:
     """PyTorch keeps the memory format of images, but not of volumes."""
     return like(backend, made, self) if made.ndim < 5 else backend.ordered(made, backend.strides(made.copy("C")))
 

@@ -24,7 +24,7 @@ from .padding import constant_pad_nd
 
 
 def _sliding(
-    backend: Backend, x: Array, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
+    backend: Backend, x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
 ) -> Sliding:
     size, kernel = x.shape[2:], weight.shape[2:]
     if transposed:
@@ -37,7 +37,7 @@ def _sliding(
     return sliding(size, count, kernel, stride, padding, dilation)
 
 
-def _keeps_channels_inside(backend: Backend, x: Array, weight: Any, transposed: bool, groups: int) -> bool:
+def _keeps_channels_inside(backend: Backend, x: Array, weight: Array, transposed: bool, groups: int) -> bool:
     """Whether the result is in channels-last format, as an image is: of volumes, where a library spreads them back."""
     if not keeps_channels_inside(backend, x, weight):
         return False
@@ -67,7 +67,7 @@ def _convolution(
 
 
 def _convolution_backward(
-    backend: Backend, g: Array, x: Array, weight: Any, bias_sizes: Ints | None,
+    backend: Backend, g: Array, x: Array, weight: Array, bias_sizes: Ints | None,
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
     output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
@@ -448,7 +448,7 @@ def _check_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
         raise RuntimeError("Output time must be >= 0")
 
 
-def _conv_tbc(backend: Backend, self: Array, weight: Any, bias: Any, pad: int) -> Any:
+def _conv_tbc(backend: Backend, self: Array, weight: Array, bias: Any, pad: int) -> Any:
     made = _convolution(
         backend, self.transpose((1, 2, 0)), weight.transpose((2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
     )

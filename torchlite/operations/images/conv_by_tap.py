@@ -37,7 +37,7 @@ def _factors(weight: Any, groups: int, w: Sliding) -> Any:
     return weight.reshape((groups, out // groups, c, len(w.taps)))
 
 
-def correlate_by_tap(backend: Backend, x: Array, weight: Any, w: Sliding, groups: int) -> Any:
+def correlate_by_tap(backend: Backend, x: Array, weight: Array, w: Sliding, groups: int) -> Any:
     """The convolution of images (n, channels, *size): (n, out, *count)."""
     xp = backend.xp
     source, factors = w.split(xp, x).swapaxes(0, 1), _factors(weight, groups, w)
@@ -48,7 +48,7 @@ def correlate_by_tap(backend: Backend, x: Array, weight: Any, w: Sliding, groups
     return w.shown(backend, total).swapaxes(0, 1)
 
 
-def spread_back_by_tap(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int) -> Any:
+def spread_back_by_tap(backend: Backend, g: Array, weight: Array, w: Sliding, groups: int) -> Any:
     """The transpose of that with respect to the images."""
     xp = backend.xp
     n, c, factors = g.shape[0], weight.shape[1] * groups, _factors(weight, groups, w)

@@ -55,7 +55,7 @@ class Sliding:
         # Whether the phases are the columns as they stand.
         self.ready = self.taps == [(phase, 0) for phase in range(self.phases)]
 
-    def split(self, xp: Namespace, images: Any) -> Any:
+    def split(self, xp: Namespace, images: Array) -> Any:
         """The phases of images (n, channels, *size), as (n, channels, phases, cells)."""
         n, c = images.shape[:2]
         if self.plain:
@@ -67,7 +67,7 @@ class Sliding:
             padded = padded.reshape((n, c, *itertools.chain(*zip(self.grid, self.stride)))).transpose(self._order)
         return padded.reshape((n, c, self.phases, self.cells))
 
-    def join(self, xp: Namespace, phases: Any) -> Any:
+    def join(self, xp: Namespace, phases: Array) -> Any:
         """The images again, without what lies in the padding."""
         n, c = phases.shape[:2]
         if self.phases > 1:
@@ -97,12 +97,12 @@ class Sliding:
             return None
         return sliding(self.count, self.size, self.kernel, self.stride, padding, self.dilation)
 
-    def shown(self, backend: Backend, lines: Any) -> Any:
+    def shown(self, backend: Backend, lines: Array) -> Any:
         """The windows among the cells of an array (…, length), as (…, *count)."""
         lead = contiguous_strides(lines.shape)[:-1]
         return backend.lay(lines, (*lines.shape[:-1], *self.count), (*lead, *self.steps))
 
-    def lined(self, backend: Backend, images: Any) -> Any:
+    def lined(self, backend: Backend, images: Array) -> Any:
         """Values for all windows (n, channels, *count) as (channels, n, length), zero between the rows."""
         n, c = images.shape[:2]
         lines = backend.xp.zeros((c, n, self.length), images.dtype)
@@ -124,7 +124,7 @@ class Sliding:
         width = (some.stop - some.start) * (stretches[0].stop - stretches[0].start)
         return xp.empty(channels * len(self.taps) * width, dtype)
 
-    def columns(self, backend: Backend, phases: Any, part: slice, room: Any) -> Any:
+    def columns(self, backend: Backend, phases: Array, part: slice, room: Any) -> Any:
         """What the taps read for a stretch of windows, as (channels, taps, n, windows)."""
         n, c = phases.shape[:2]
         shape = (c, len(self.taps), n, part.stop - part.start)
@@ -167,7 +167,7 @@ def _thin(weight: Any, groups: int) -> bool:
     return groups > 1 and weight.shape[1] == 1 and weight.shape[0] <= 2 * groups
 
 
-def correlate(backend: Backend, x: Array, weight: Any, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def correlate(backend: Backend, x: Array, weight: Array, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The convolution of images (n, channels, *size): (n, out, *count)."""
     xp = backend.xp
     (n, c), out = x.shape[:2], weight.shape[0]
@@ -202,7 +202,7 @@ def correlate(backend: Backend, x: Array, weight: Any, bias: Any, w: Sliding, gr
     return result
 
 
-def _by_channel(xp: Namespace, phases: Any, weight: Any, w: Sliding, groups: int) -> Any:
+def _by_channel(xp: Namespace, phases: Array, weight: Array, w: Sliding, groups: int) -> Any:
     """The convolution of every channel with kernels of its own, as (n, out, length)."""
     n, c = phases.shape[:2]
     factors = weight.reshape((groups, -1, len(w.taps), 1))
@@ -214,7 +214,7 @@ def _by_channel(xp: Namespace, phases: Any, weight: Any, w: Sliding, groups: int
     return total.reshape((n, weight.shape[0], w.length))
 
 
-def spread_back(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def spread_back(backend: Backend, g: Array, weight: Array, w: Sliding, groups: int, inside: bool) -> Any:
     """The transpose of `correlate` with respect to the images."""
     xp = backend.xp
     n, c = g.shape[0], weight.shape[1] * groups
@@ -254,7 +254,7 @@ def _back_by_channel(phases: Any, lines: Any, weight: Any, w: Sliding, groups: i
             target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
 
 
-def of_images(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def of_images(backend: Backend, g: Array, weight: Array, w: Sliding, groups: int, inside: bool) -> Any:
     """The images' gradient: `spread_back`, or the same as a convolution of `g`."""
     back = None if _thin(weight, groups) else w.mirrored
     # Copying columns is faster than adding them up, unless there are many more of them.
@@ -295,7 +295,7 @@ def of_weight(backend: Backend, g: Array, x: Array, shape: Ints, w: Sliding, gro
     return total.reshape(shape)
 
 
-def _weight_by_channel(xp: Namespace, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
+def _weight_by_channel(xp: Namespace, total: Array, phases: Array, lines: Array, w: Sliding) -> None:
     source = phases.swapaxes(0, 1)
     rows = lines.reshape((*total.shape[:2], *lines.shape[1:]))
     for tap, (phase, shift) in enumerate(w.taps):

@@ -165,14 +165,14 @@ def _rows(xp: Namespace, x: Array) -> Any:
     return rows
 
 
-def _row_numbers(xp: Namespace, place: Any, inside: Any, count: int) -> Any:
+def _row_numbers(xp: Namespace, place: Array, inside: Any, count: int) -> Any:
     """In which of these rows the places (n, points) are, of images of `count` elements."""
     n = place.shape[0]
     first = xp.arange(0, n * count, count).reshape((n, 1)) if count else xp.zeros((n, 1), xp.int64)
     return xp.where(inside, place + first, n * count).reshape(-1)
 
 
-def _sample(backend: Backend, x: Array, grid: Any, *options: Any) -> Any:
+def _sample(backend: Backend, x: Array, grid: Array, *options: Any) -> Any:
     xp = backend.xp
     n, c, *size = x.shape
     rows = _rows(xp, widened(x))
@@ -184,7 +184,7 @@ def _sample(backend: Backend, x: Array, grid: Any, *options: Any) -> Any:
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
 
 
-def _sample_backward(backend: Backend, g: Array, x: Array, grid: Any, *rest: Any) -> Any:
+def _sample_backward(backend: Backend, g: Array, x: Array, grid: Array, *rest: Any) -> Any:
     xp = backend.xp
     *options, output_mask = rest
     n, c, *size = x.shape
@@ -353,7 +353,7 @@ def _base(xp: Namespace, size: Ints, align_corners: bool, dtype: Any) -> Any:
     return base.reshape((-1, dims + 1))
 
 
-def _affine(backend: Backend, theta: Any, size: Ints, align_corners: bool) -> Any:
+def _affine(backend: Backend, theta: Array, size: Ints, align_corners: bool) -> Any:
     wide = widened(theta)
     base = _base(backend.xp, size[2:], align_corners, wide.dtype)
     made = backend.xp.matmul(base, wide.swapaxes(-1, -2))

@@ -96,7 +96,7 @@ def gradient_of_maxima(xp: Namespace, g: Array, shape: Ints, found: Any, geometr
     return made.astype(g.dtype, copy=False)
 
 
-def best_of(xp: Namespace, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]:
+def best_of(xp: Namespace, cells: Array, places: Iterable[Any]) -> tuple[Any, Any]:
     """The largest of the values at some places of flattened images, and its place.
 
     Each item of `places` names one place for every window, the same for all images or for each its own.
@@ -115,7 +115,7 @@ def best_of(xp: Namespace, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]
 
 
 @or_own
-def put_in_images(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
+def put_in_images(xp: Namespace, values: Array, places: Array, size: Ints) -> Any:
     """Images of this size, zero but for values added at given places of each."""
     lead = values.shape[: values.ndim - len(size)]
     cells = math.prod(size)
@@ -127,7 +127,7 @@ def put_in_images(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
     return made.reshape((*lead, *size))
 
 
-def picked(xp: Namespace, images: Array, places: Any, n: int) -> Any:
+def picked(xp: Namespace, images: Array, places: Array, n: int) -> Any:
     """The values of images at given places of each."""
     lead = images.shape[: images.ndim - n]
     cells = images.reshape((*lead, math.prod(images.shape[images.ndim - n :])))

@@ -65,7 +65,7 @@ class Map:
         return self._held[key]
 
 
-def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ...]) -> Any:
+def _map_along(xp: Namespace, x: Array, axis: int, taps: Any, table: tuple[Any, ...]) -> Any:
     """What a map with these taps makes of what lies along an axis; the table is for who goes row by row."""
     lead = (slice(None),) * axis
     after = (1,) * (x.ndim - axis - 1)
@@ -97,7 +97,7 @@ map_all = in_c("map_all", _map_all)
 
 
 @or_own
-def _map_stored(xp: Namespace, x: Any, steps: list[Any]) -> Any:
+def _map_stored(xp: Namespace, x: Array, steps: list[Any]) -> Any:
     """The same, of halves, too, which are computed with in float32."""
     return map_all(xp, widened(x), steps).astype(x.dtype, copy=False)
 

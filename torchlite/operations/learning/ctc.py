@@ -52,7 +52,7 @@ def _check(
             raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {n}{where}")
 
 
-def _states(backend: Backend, targets: Any, target_lengths: Sequence[int], blank: int) -> tuple[Any, Any]:
+def _states(backend: Backend, targets: Array, target_lengths: Sequence[int], blank: int) -> tuple[Any, Any]:
     """The labels of the states, by element; and which of them can be reached from the last state but one."""
     xp, batch, longest = backend.xp, len(target_lengths), max(target_lengths, default=0)
     labels = xp.full((batch, 2 * longest + 1), blank, dt.int64.numpy)
@@ -76,7 +76,7 @@ def _log_sum(xp: Namespace, *terms: Any) -> Any:
     return xp.log(sum([xp.exp(term - base) for term in terms])) + base
 
 
-def _moved(xp: Namespace, states: Any, by: int) -> Any:
+def _moved(xp: Namespace, states: Array, by: int) -> Any:
     """The states `by` places further on (or back), with nothing where there was none."""
     made = xp.full(states.shape, -math.inf, states.dtype)
     if by > 0:
@@ -86,7 +86,7 @@ def _moved(xp: Namespace, states: Any, by: int) -> Any:
     return made
 
 
-def _emitted(xp: Namespace, log_probs: Any, labels: Any) -> Any:
+def _emitted(xp: Namespace, log_probs: Any, labels: Array) -> Any:
     """What each state is worth at each time."""
     return xp.take_along_axis(log_probs, xp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
@@ -96,7 +96,7 @@ def _lengths(backend: Backend, lengths: Sequence[int]) -> Any:
 
 
 def _ctc(
-    backend: Backend, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
+    backend: Backend, log_probs: Array, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
     zero_infinity: bool,
 ) -> Any:  # fmt: skip
     xp = backend.xp
@@ -122,7 +122,7 @@ def _ctc(
 
 
 def _ctc_backward(
-    backend: Backend, g: Array, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any,
+    backend: Backend, g: Array, log_probs: Array, targets: Any, input_lengths: Any, target_lengths: Any, loss: Array,
     alpha: Any, blank: int, zero_infinity: bool,
 ) -> Any:  # fmt: skip
     xp = backend.xp

@@ -57,7 +57,7 @@ def channels_last(array: Array) -> bool:
     )  # fmt: skip
 
 
-def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
+def _laid_like(xp: Namespace, made: Array, like: Array) -> Any:
     """A result with its channels innermost, where those of the input are; else it lies row by row."""
     if not channels_last(like):
         return xp.asarray(made, order="C")  # which leaves a lone element one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...backends.base import get_backend
@@ -23,13 +23,13 @@ from ...core.machine import Tensor, fitting_array, get_recorded, result_type
 from ...core.state import is_watched
 from ...core.values import (
     Array,
-    Backend,
     Namespace,
     broadcast_shapes,
     cannot_cast,
     contiguous_format,
     dt,
     not_implemented_for,
+    or_own,
     within,
 )
 from ..formulas import Formula, tensors
@@ -53,7 +53,7 @@ def _share(reduction: int, *operands: Any) -> float:
     return 1 / size if size else 1
 
 
-def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
+def _reduced_array(xp: Namespace, each: Array, reduction: int) -> Any:
     if reduction == NONE:
         return each
     total = xp.add.reduce(each, None)
@@ -267,14 +267,19 @@ soft_margin_loss = publish_python(
 # ---- of probabilities
 
 
-def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+@or_own  # devices say so when they are waited for
+def check_probabilities(xp: Namespace, x: Array) -> None:
+    """Raise if an element does not lie between 0 and 1."""
+    if x.size and not bool(((x >= 0) & (x <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def _check_likelihoods(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     backend = self.backend.real
-    if backend.values and not backend.level and self.array.size:
-        x = self.array
-        if not bool(((x >= 0) & (x <= 1)).all()):
-            raise RuntimeError("all elements of input should be between 0 and 1")
+    if backend.values and not backend.level:
+        check_probabilities(backend.xp, self.array)
 
 
 def _weighted(made: Any, weight: Any) -> Any:
@@ -304,7 +309,7 @@ binary_cross_entropy = publish(
         lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
         lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
         lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
-        label="binary_cross_entropy", check=_check_probabilities, as_self=True,
+        label="binary_cross_entropy", check=_check_likelihoods, as_self=True,
         non_differentiable=("weight",),
     ),
     function=False, method=False,
@@ -349,10 +354,6 @@ def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
 
 
-def _as_dtype_of_target(op: Any, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
-    return Elementwise.prepare(op, values, backend)[0], values[1].dtype
-
-
 def _check_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
@@ -381,7 +382,8 @@ bce_with_logits = pairwise(
     _logits_bend,
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
-    label="log_sigmoid_cpu", check=_check_logits, prepare=_as_dtype_of_target, arranged=as_operand(1), as_self=True,
+    label="log_sigmoid_cpu", check=_check_logits, arranged=as_operand(1), as_self=True,
+    prepare=lambda op, values, backend: (Elementwise.prepare(op, values, backend)[0], values[1].dtype),
     in_steps=_logits_gradient, non_differentiable=("weight", "pos_weight"),
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
@@ -391,11 +393,10 @@ binary_cross_entropy_with_logits = publish(bce_with_logits, function=False, meth
 # ---- made of other ops
 
 
-def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    return reduced((self - target).abs(), reduction)
-
-
-l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False)
+l1_loss = publish_python(
+    "l1_loss(Tensor self, Tensor target, int reduction=1)",
+    lambda self, target, reduction: reduced((self - target).abs(), reduction), function=False, method=False,
+)  # fmt: skip
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:

@@ -17,6 +17,7 @@ from ...core.values import Namespace, dt, warn_once
 from ...kernels.summing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack
+from . import one_dnn
 from . import recurrent_kernels as rnn_kernels
 from . import recurrent_shown as shown
 from .packed_sequences import places
@@ -249,6 +250,10 @@ def _declare(name: str, mode: str) -> None:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         if mode == "LSTM":
             _tell_of_projections(input, hx)
+            if is_watched() and one_dnn.takes(input, *both(hx), params):
+                settings = (has_biases, num_layers, dropout, train, bidirectional, batch_first)
+                output, *last = one_dnn.lstm(x, *both(hx), params, *settings)
+                return (output.transpose(0, 1) if batch_first else output, *last)
         made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
         turned = made[0].transpose_ if is_watched() else made[0].transpose
         return (turned(0, 1), *made[1:]) if batch_first else made

@@ -49,7 +49,7 @@ def _in_a_row(times: list[int]) -> slice:
     return slice(times[0], None if stop < 0 else stop, step)
 
 
-def _joined(xp: Namespace, new: Any, old: Any) -> Any:
+def _joined(xp: Namespace, new: Array, old: Array) -> Any:
     """The states of all, of which some are new."""
     n = new.shape[1]
     return new if n == old.shape[1] else xp.concatenate((new, old[:, n:]), 1)
@@ -92,7 +92,7 @@ class Cell:
     sigmoids = 0
     apart = False
 
-    def ordered(self, xp: Namespace, w: Any) -> Any:
+    def ordered(self, xp: Namespace, w: Array) -> Any:
         """Rows of weights in the order of the steps."""
         blocks = w.reshape((len(self.order), -1))
         made = xp.empty_like(blocks)
@@ -106,7 +106,7 @@ class Cell:
         made[: len(made) // len(self.order) * self.sigmoids] *= 0.5
         return made
 
-    def restored(self, xp: Namespace, gradient: Any) -> Any:
+    def restored(self, xp: Namespace, gradient: Array) -> Any:
         """Gradients of the gates, (time, gates, size, batch), as rows (time and batch) of what the weights give."""
         t, gates, size, batch = gradient.shape
         made = xp.empty((t, batch, gates, size), gradient.dtype)
@@ -305,7 +305,7 @@ CELLS = {"RNN_TANH": Elman("tanh"), "RNN_RELU": Elman("relu"), "GRU": Gru(), "LS
 
 
 def forward(
-    xp: Namespace, input: Array, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
+    xp: Namespace, input: Array, h: Array, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
     mode: str, sizes: Any, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The output, (time, batch, size), the last states and what the gradient needs: gates, hidden states and more."""
@@ -330,7 +330,7 @@ def forward(
     return _columns(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
 
 
-def _columns(xp: Namespace, states: Any) -> Any:
+def _columns(xp: Namespace, states: Array) -> Any:
     """From (time, batch, size) to (time, size, batch), and the other way."""
     return xp.ascontiguousarray(states.transpose(0, 2, 1))
 
@@ -341,7 +341,7 @@ def _sum(xp: Namespace, rows: Array) -> Any:
 
 
 def backward(
-    xp: Namespace, g: Array, g_h: Any, g_c: Any, input: Array, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
+    xp: Namespace, g: Array, g_h: Any, g_c: Any, input: Array, h: Array, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
     gates: Any, hidden: Any, more: Any, mode: str, sizes: Any, reverse: bool, needs: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of input, first states, weights and biases."""

@@ -130,7 +130,7 @@ def _cholesky_solve(xp: Namespace, b: Array, factor: Any, upper: bool) -> Any:
     return solve_triangle(xp, turned, half, True, True, False)
 
 
-def _cholesky_inverse(xp: Namespace, factor: Any, upper: bool) -> Any:
+def _cholesky_inverse(xp: Namespace, factor: Array, upper: bool) -> Any:
     zeros = diagonal(factor) == 0
     check_info((zeros.any(-1) * (zeros.argmax(-1) + 1)) if zeros.size else zeros.any(-1), "cholesky_inverse")
     one = xp.broadcast_to(xp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)

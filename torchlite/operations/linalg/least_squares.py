@@ -50,7 +50,7 @@ def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> t
     return spread(A, (*batch, *A.shape[-2:])), absolute.expand(batch), relative.expand(batch)
 
 
-def _significant(xp: Namespace, sizes: Any, atol: Any, rtol: Any) -> Any:
+def _significant(xp: Namespace, sizes: Array, atol: Any, rtol: Any) -> Any:
     if not sizes.shape[-1]:
         return sizes > 0
     return sizes > xp.maximum(atol, rtol * sizes.max(-1))[..., None]

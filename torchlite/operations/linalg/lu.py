@@ -79,7 +79,7 @@ def _exchange(xp: Namespace, a: Array, i: int, chosen: Any) -> None:
     a[:, i] = row
 
 
-def _order(xp: Namespace, pivots: Any, rows: int) -> Any:
+def _order(xp: Namespace, pivots: Array, rows: int) -> Any:
     """The order that the exchanges bring rows into."""
     flat = one_by_one(pivots, 1) - 1
     order = xp.tile(xp.arange(rows), (len(flat), 1))
@@ -88,7 +88,7 @@ def _order(xp: Namespace, pivots: Any, rows: int) -> Any:
     return order.reshape((*pivots.shape[:-1], rows))
 
 
-def lu_solved(xp: Namespace, lu: Any, pivots: Any, b: Array, left: bool = True, adjointly: bool = False) -> Any:
+def lu_solved(xp: Namespace, lu: Array, pivots: Any, b: Array, left: bool = True, adjointly: bool = False) -> Any:
     """The X of AX = B, XA = B, AᴴX = B or XAᴴ = B."""
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         return columns(xp, lu_solved(xp, lu, pivots, adjoint(b), True, not adjointly).conj()).swapaxes(-1, -2)
@@ -119,7 +119,7 @@ def _permutation(xp: Namespace, pivots: Any, rows: int) -> Any:
 permutation = Op("_lu_permutation(Tensor pivots, int rows)", _permutation, batch=LEADING)
 
 
-def _unpack(xp: Namespace, lu: Any) -> tuple[Any, Any]:
+def _unpack(xp: Namespace, lu: Array) -> tuple[Any, Any]:
     k = min(lu.shape[-2:])
     one = xp.eye(lu.shape[-2], k, dtype=lu.dtype)
     return xp.tril(xp.ascontiguousarray(lu[..., :k]), -1) + one, xp.triu(xp.ascontiguousarray(lu[..., :k, :]))

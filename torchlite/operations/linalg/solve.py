@@ -26,7 +26,7 @@ from .base import (
     square,
     unusual,
 )
-from .lu import eliminate, lu_solved
+from .lu import eliminate, lu_solved, solve_factored
 
 # In the ops, `caller` is the function that refuses singular matrices.
 
@@ -102,12 +102,49 @@ def _gradient_of_matrix(g: Tensor, A: Tensor, result: Tensor, left: bool, vector
 
 
 solving: ByColumns = ByColumns(
-    "_linalg_solve_ex(Tensor A, Tensor B, bool left=True, bool vectors=False, str? caller=None) "
+    "_linalg_solve(Tensor A, Tensor B, bool left, bool vectors, str? caller) "
     "-> (Tensor result, Tensor info)",
     _solve,
     {"A": _gradient_of_matrix, "B": _gradient_of_right}, node="LinalgSolveExBackward0", batch=LEADING,
+    made_of=lambda *values: checked_apart(_with_factors)(*values) or (lambda: _with_factors(*values[:-1])),
 )  # fmt: skip
 _SOLVED = return_type("linalg_solve_ex", ("result", "info"))
+
+
+def _of_vectors(A: Any, B: Any) -> bool:
+    """Whether B holds vectors, not matrices."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+
+
+def _solve_with_factors(xp: Namespace, a: Array, b: Array, left: bool, check: bool) -> tuple[Any, ...]:
+    lu, pivots, info = eliminate(xp, a)
+    if check:
+        check_info(info, "torch.linalg.solve_ex")
+    return _solve(xp, a, b, left, _of_vectors(a, b), None)[0], lu, pivots, info
+
+
+def _gradients_by_factors(
+    g: Tensor, A: Tensor, B: Tensor, result: Tensor, LU: Tensor, pivots: Tensor, left: bool, needs: Sequence[bool]
+) -> tuple[Tensor | None, Tensor]:
+    vectors = _of_vectors(A, B)
+    solved = solve_factored.apply(LU, pivots, g.unsqueeze(-1) if vectors else g, left, True)
+    to_A = None
+    if needs[0]:
+        turned = H(result.unsqueeze(-1) if vectors else result)
+        to_A = -(solved.matmul(turned) if left else turned.matmul(solved))
+    return to_A, solved.squeeze(-1) if vectors else solved
+
+
+_solving_with_factors: ByColumns = ByColumns(
+    "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) "
+    "-> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+    _solve_with_factors, _gradients_by_factors, node="LinalgSolveExBackward0", differentiable=1,
+)  # fmt: skip
+
+
+def _with_factors(A: Tensor, B: Tensor, left: bool, vectors: bool) -> tuple[Tensor, Tensor]:
+    result, _, _, info = _solving_with_factors.apply(A, B, left, False)
+    return result, info
 
 
 def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tensor, Tensor]:
@@ -115,7 +152,7 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     check_square(name, A)
     check_inexact(name, A, low=True)
     check_kernel("lu_cpu", A)
-    vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.array.shape == A.array.shape[:-1])
+    vectors = _of_vectors(A, B)
     if vectors and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
     matrices = B.unsqueeze(-1) if vectors and B.dim() else B

@@ -104,14 +104,6 @@ def _lazy_clone(input: Tensor) -> Tensor:
     return clone.apply(input, None)
 
 
-def _to_dtype(op: Op, values: Any, backend: Backend) -> Any:
-    return [values[0].array, values[1].numpy, values[2]], values[1]
-
-
-def _record_inexact(op: Op, values: Any, results: Any) -> Any:
-    return Op.record(op, values, results) if values[1].category >= dt.FLOAT else None
-
-
 def real_if(g: Tensor, d: dt.dtype) -> Tensor:
     """The real part of a complex gradient for a real operand."""
     return g.real if g.dtype.is_complex and not d.is_complex else g
@@ -126,7 +118,9 @@ cast = LaidOp(
     "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format=None)",
     _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
-    linear=True, batch=LEADING, prepare=_to_dtype, record=_record_inexact, by_form=True,
+    prepare=lambda op, values, backend: ([values[0].array, values[1].numpy, values[2]], values[1]),
+    record=lambda op, values, results: Op.record(op, values, results) if values[1].category >= dt.FLOAT else None,
+    linear=True, batch=LEADING, by_form=True,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ device that has a stream of its own.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -112,6 +113,12 @@ class _New(NamedTuple):
         return True
 
 
+@functools.lru_cache(1024)
+def _in_form(size: tuple[int, ...], d: np.dtype) -> tuple[int, _New]:
+    """How many numbers there are in a new tensor, and what is known of it."""
+    return math.prod(size), _New(dt.of_numpy(d), size)
+
+
 class _Draw(Op):
     """An in-place draw. The tensor no longer depends on what it was: its gradient is zero."""
 
@@ -136,7 +143,7 @@ class _Draw(Op):
         return self.draw(stream, count, d.numpy, t, *parameters)
 
     def _in_shape(self, stream: Any, size: tuple[int, ...], d: np.dtype, *parameters: Any) -> np.ndarray:
-        values = self.numbers(stream, math.prod(size), _New(dt.of_numpy(d), size), parameters)
+        values = self.numbers(stream, *_in_form(size, d), parameters)
         return get_backend(CPU).from_fresh(values, size)
 
     def apply(self, *values: Any) -> Tensor:

@@ -12,7 +12,7 @@ from ...backends.base import get_backend
 from ...core.machine import Tensor, TensorBase, fitting_array, wrap
 from ...core.machine.rare import RARE
 from ...core.state import local
-from ...core.values import CPU, Backend, not_implemented_for, too_long, warn
+from ...core.values import CPU, Backend, Namespace, not_implemented_for, or_own, too_long, warn
 from ...core.values import dtype as dt
 from ...core.values.determinism import determinism
 from ...core.values.layout import (
@@ -240,12 +240,21 @@ def _from_host(values: Any, d: dt.dtype, backend: Backend) -> Tensor:
     return wrap(backend.from_host(local.state.quiet(values.astype, d.numpy, copy=False)), d, backend)
 
 
+@or_own
+def _numbers(xp: Namespace, start: Any, count: int, step: Any, dtype: Any, whole: bool) -> Any:
+    """Numbers from `start` on, computed in the widest type."""
+    if whole and step:
+        made = xp.arange(start, start + count * step, step, dtype=dt.int64.numpy)
+    else:
+        made = start + xp.arange(count, dtype=dt.float64.numpy) * step
+    return made.astype(dtype, copy=False)
+
+
 def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Backend) -> Tensor:
     if not backend.values:
         return wrap(backend.empty((count,), d.numpy), d, backend)
-    if d.category < dt.FLOAT and isinstance(start, int) and isinstance(step, int):
-        return _from_host(np.arange(start, start + count * step, step, dtype=np.int64), d, backend)
-    return _from_host(start + np.arange(count, dtype=np.float64) * step, d, backend)
+    whole = d.category < dt.FLOAT and isinstance(start, int) and isinstance(step, int)
+    return wrap(local.state.quiet(_numbers, backend.xp, start, count, step, d.numpy, whole), d, backend)
 
 
 @factory("arange(Scalar? start=None, Scalar? end=None, Scalar step=1)", flat=True, warns=True)

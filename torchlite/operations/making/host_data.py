@@ -297,7 +297,7 @@ def tolist(self: Tensor) -> Any:
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):
-        return dispatch(numpy, (self,), {"force": force})
+        return dispatch(numpy, (self,), {"force": True} if force else {})
     if self.requires_grad and local.state.mode.grad:
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")

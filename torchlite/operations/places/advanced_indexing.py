@@ -292,7 +292,7 @@ def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         refuse_rare("masked_fill.Scalar", self.dtype, (self, indices, values))
 
 
-def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
+def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Array, accumulate: bool) -> None:
     places = _located(xp, self.shape, indices)
     if values.dtype != self.dtype:
         masks = [i for i in indices if i is not None]

@@ -183,7 +183,7 @@ def _check_bag(
         )
 
 
-def _largest(xp: Namespace, values: Any, indices: Array, bag: Any, bags: int) -> tuple[Any, Any]:
+def _largest(xp: Namespace, values: Array, indices: Array, bag: Any, bags: int) -> tuple[Any, Any]:
     """The largest values of each bag, 0 for an empty one, and their indices. NaN counts only where it comes first."""
     low, shape = -float("inf"), (bags, values.shape[1])
     made, first = xp.full(shape, low, values.dtype), xp.full(shape, indices.size, dt.int64.numpy)
@@ -200,7 +200,7 @@ def _largest(xp: Namespace, values: Any, indices: Array, bag: Any, bags: int) ->
 
 
 def _embedding_bag(
-    xp: Namespace, weight: Any, indices: Array, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
+    xp: Namespace, weight: Array, indices: Array, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, padding_idx: int,
 ) -> Any:  # fmt: skip
     bags = offsets.size - include_last_offset
@@ -365,7 +365,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return self.new_empty((*self.shape, num_classes))
     backend = self.backend.real
-    if backend.values and not backend.level:
+    if backend.values and not backend.level and (num_classes == -1 or not backend.asserts):
         least, largest = [int(t.item()) for t in self.aminmax()]
         if least < 0:
             raise RuntimeError("Class values must be non-negative.")

@@ -42,7 +42,7 @@ def _filled(xp: Namespace, self: Array, mask: Any, value: Any) -> Any:
     return result if result.flags.c_contiguous else result.copy("C")
 
 
-def _fill(xp: Namespace, self: Array, mask: Any, value: Any) -> None:
+def _fill(xp: Namespace, self: Array, mask: Array, value: Any) -> None:
     within(self.shape, mask.shape)
     xp.copyto(self, value, where=mask)
 
@@ -84,7 +84,7 @@ def _check_select(self: Tensor, mask: Tensor) -> None:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
 
 
-def _select(xp: Namespace, self: Array, mask: Any) -> Any:
+def _select(xp: Namespace, self: Array, mask: Array) -> Any:
     if self.shape != mask.shape:
         shape = broadcast_shapes(mask.shape, self.shape)
         self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
@@ -139,7 +139,7 @@ def _check_scatter_in_place(self: Tensor, mask: Tensor, source: Tensor) -> None:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
 
 
-def _scatter(xp: Namespace, self: Array, mask: Any, source: Array) -> None:
+def _scatter(xp: Namespace, self: Array, mask: Array, source: Array) -> None:
     within(self.shape, mask.shape)
     mask = xp.broadcast_to(mask, self.shape)
     count = int(xp.count_nonzero(mask).item())
@@ -148,7 +148,7 @@ def _scatter(xp: Namespace, self: Array, mask: Any, source: Array) -> None:
     self[mask] = source.reshape(-1)[:count]
 
 
-def _scattered(xp: Namespace, self: Array, mask: Any, source: Array) -> Any:
+def _scattered(xp: Namespace, self: Array, mask: Array, source: Array) -> Any:
     result = xp.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)).copy("C")
     _scatter(xp, result, mask, source)
     return result

@@ -122,7 +122,7 @@ def _as_pairs(xp: Namespace, array: Array) -> Any:
 
 
 @or_own
-def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
+def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Array) -> None:
     """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
 
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.

@@ -47,10 +47,6 @@ def _check_exchanged(self: Tensor, other: Any, alpha: Any) -> None:
         broadcast_shapes(other.array.shape, self.array.shape)
 
 
-def _arranged_as_exchanged(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
-    return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
-
-
 add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True, of_numbers=True)
 publish(add, inplace=True, operators="add radd", operators_in_place="iadd")
 
@@ -63,8 +59,8 @@ publish(sub, names=("sub", "subtract"), inplace=True, operators="sub", operators
 
 rsub = Scaled(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: scaled(-g, alpha), lambda g: g),
-    first="Tensor", dtypes=dt.NUMBERS, check_form=_check_exchanged, number_nodes={"other": "RsubBackward1"},
-    scaled=0, arranged=_arranged_as_exchanged,
+    first="Tensor", scaled=0, dtypes=dt.NUMBERS, check_form=_check_exchanged, number_nodes={"other": "RsubBackward1"},
+    arranged=lambda op, outputs, values: Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:])),
 )  # fmt: skip
 publish(rsub, method=False, operators="rsub")
 
@@ -92,7 +88,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-method("__pos__")(Tensor.positive)
+Tensor.__pos__ = Tensor.positive  # type: ignore[method-assign]
 
 
 def times(xp: Namespace, array: Array, factor: Any) -> Any:
@@ -313,7 +309,7 @@ reciprocal = Unary(
 publish(reciprocal, inplace=True)
 
 
-@method("__rtruediv__", "__rdiv__")
+@method("__rdiv__", "__rtruediv__")
 @left_to_other
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
@@ -389,7 +385,7 @@ def _check_exponent(self: Tensor, other: Tensor) -> None:
         raise not_implemented_for("ldexp_cpu_exp", other.dtype)
 
 
-def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
+def _ldexp(xp: Namespace, self: Array, exponent: Array) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
 

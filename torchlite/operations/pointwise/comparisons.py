@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Binary, Elementwise, Op, Unary, describe, publish, published, seen_whole
+from ...core.declare import Binary, Elementwise, Op, Unary, describe, method, publish, published, seen_whole
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
@@ -260,13 +260,11 @@ invert = Unary("bitwise_not", "invert", dtypes=INTEGRAL)
 publish(invert, inplace=True)
 
 
+@method("__invert__")
 def _invert(self: Tensor) -> Tensor:
     if self.dtype.category >= dt.FLOAT:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return self.bitwise_not()
-
-
-Tensor.__invert__ = _invert  # type: ignore[method-assign]
 
 
 describe(

@@ -221,7 +221,7 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
         raise RuntimeError("Expected object of scalar type {} but got scalar type {} for second argument".format(*pair))
 
 
-def _join(xp: Namespace, real: Any, imag: Any) -> Any:
+def _join(xp: Namespace, real: Array, imag: Any) -> Any:
     d = dt.of_numpy(real.dtype).to_complex()
     made = xp.empty_like(xp.add(real, imag), dtype=dt.WIDE.get(d, d).numpy)
     parts = _view_as_real(xp, made)

@@ -154,7 +154,7 @@ def _check_eps(self: Tensor, eps: float | None) -> None:
         fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self.backend.real)
 
 
-def _logit_slope(xp: Namespace, g: Any, x: Any, eps: float | None) -> Any:
+def _logit_slope(xp: Namespace, g: Any, x: Array, eps: float | None) -> Any:
     slope = g / (x * (1 - x))
     if eps is None:
         return xp.where((x < 0) | (x > 1), x.dtype.type(math.nan), slope)

@@ -77,10 +77,6 @@ copysign = Binary(
 publish(copysign, inplace=True)
 
 
-def _heaviside(xp: Namespace, self: Array, values: Any) -> Any:
-    return xp.where(self == 0, values, (self > 0).astype(self.dtype))
-
-
 def _one_dtype(self: Tensor, values: Tensor) -> None:
     if self.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -95,7 +91,9 @@ def _step_into_one_dtype(out: Any, values: Sequence[Any]) -> None:
 
 _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
-    "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
+    "heaviside(Tensor self, Tensor values)",
+    lambda xp, self, values: xp.where(self == 0, values, (self > 0).astype(self.dtype)),
+    {"self": _unknown, "values": _unknown},
     check_form=_one_dtype, check_out=_step_into_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(heaviside, inplace=True)

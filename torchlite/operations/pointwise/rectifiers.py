@@ -74,10 +74,6 @@ leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=Fal
 # ---- a share that is learned
 
 
-def _prelu_slopes(xp: Namespace, g: Array, x: Array, weight: Any) -> Any:
-    return xp.where(x > 0, g, g * weight), xp.where(x > 0, 0, g * x)
-
-
 def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> Any:
     to_self, to_weight = [grad_output.new_zeros(self.shape) if g is None else g for g in grads]
     return (
@@ -89,7 +85,8 @@ def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) 
 
 prelu_kernel_backward = Elementwise(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor result0, Tensor result1)",
-    _prelu_slopes, _prelu_bends, arranged=_laid_as_operand, **_FLOATS,
+    lambda xp, g, x, weight: (xp.where(x > 0, g, g * weight), xp.where(x > 0, 0, g * x)),
+    _prelu_bends, arranged=_laid_as_operand, **_FLOATS,
 )  # fmt: skip
 prelu_kernel = Elementwise(
     "_prelu_kernel(Tensor self, Tensor weight)",

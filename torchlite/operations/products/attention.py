@@ -51,7 +51,7 @@ def _flat(a: Any) -> Any:
 class _Scores:
     """The masked scores of a block, `query @ key.T` and what is added to it."""
 
-    def __init__(self, xp: Namespace, query: Any, key: Any, mask: Any, causal: bool) -> None:
+    def __init__(self, xp: Namespace, query: Array, key: Array, mask: Any, causal: bool) -> None:
         self.xp, self.query, self.key, self.causal = xp, _flat(query), _flat(key), causal
         lead = query.shape[:-2]
         self.shared = mask is None or math.prod(mask.shape[:-2]) == 1
@@ -108,7 +108,7 @@ def _attention(
     return _laid_like(xp, result.reshape((*query.shape[:-1], value.shape[-1])).astype(d, copy=False), like), kept
 
 
-def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
+def _laid_like(xp: Namespace, made: Array, like: Array) -> Any:
     """In memory, batch, heads and queries of the result lie in the order of those of the queries."""
     if like.ndim != 4 or like.flags.c_contiguous or made.shape != like.shape or 0 in like.strides:
         return made

@@ -77,7 +77,7 @@ def declare(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callab
         return made, sums.reshape(q.shape[:-1])
 
     def run_back(
-        xp: Namespace, g: Array, q: Array, k: Any, v: Any, out: Any, sums: Any, dropout_p: float, causal: bool,
+        xp: Namespace, g: Array, q: Array, k: Any, v: Any, out: Any, sums: Array, dropout_p: float, causal: bool,
         mask: Any, scale: Any,
     ) -> Any:  # fmt: skip
         kept = sums.reshape((-1, q.shape[-2], 1))

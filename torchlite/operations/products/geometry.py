@@ -83,7 +83,7 @@ def _differences(x1: Any, x2: Any) -> Any:
     return x1[..., :, None, :] - x2[..., None, :, :]
 
 
-def _cdist(xp: Namespace, x1: Any, x2: Any, p: float) -> Any:
+def _cdist(xp: Namespace, x1: Array, x2: Any, p: float) -> Any:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)

@@ -26,13 +26,13 @@ def _product(xp: Namespace, input: Array, weight: Any) -> Any:
     return _unrounded(xp, input, weight).astype(input.dtype, copy=False)
 
 
-def _unrounded(xp: Namespace, input: Array, weight: Any) -> Any:
+def _unrounded(xp: Namespace, input: Array, weight: Array) -> Any:
     """`input @ weight.T`, of halves in float32."""
     made = _rows(input).dot(weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
-def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
+def _sum(xp: Namespace, bias: Any, input: Array, weight: Array) -> Any:
     if input.dtype.char in "fd" and input.ndim == 2:
         made = input.dot(weight.T)
         made += bias
@@ -67,7 +67,7 @@ _GRADIENTS = {"input": _of_input, "weight": _of_weight}
 
 
 def _array_gradients(
-    xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any, input_shape: Any, input_stride: Any,
+    xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Array, input_shape: Any, input_stride: Any,
     weight_shape: Any, weight_stride: Any,
 ) -> list[Any]:  # fmt: skip
     to_input, to_weight = edges[-2:]
@@ -198,7 +198,7 @@ _trilinear: Op = Op(
 publish(_trilinear, method=False)
 
 
-def _bilinear(xp: Namespace, input1: Any, weight: Any, input2: Any) -> Any:
+def _bilinear(xp: Namespace, input1: Array, weight: Array, input2: Any) -> Any:
     """`input1[r] @ weight[k] @ input2[r]` for all rows r and outputs k."""
     outputs, one, other = weight.shape
     first, second, turned = widened(input1), widened(input2), widened(weight).swapaxes(0, 1)

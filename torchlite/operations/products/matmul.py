@@ -61,7 +61,7 @@ def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
     return product(xp, widened(a), widened(b))
 
 
-def _plus_product(xp: Namespace, base: Any, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
+def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
     if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
         made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)

@@ -77,7 +77,7 @@ publish(histc)
 _require = requirement("torch.histogramdd: ")
 
 
-def _even_edges(xp: Namespace, points: Any, bins: Sequence[int], bounds: Sequence[float] | None) -> list[Any]:
+def _even_edges(xp: Namespace, points: Array, bins: Sequence[int], bounds: Sequence[float] | None) -> list[Any]:
     """Edges of bins of equal width for each column of `points`, over the given range or that of the values."""
     _require(
         bounds is None or len(bounds) == 2 * len(bins),
@@ -109,7 +109,7 @@ def _bins_of(xp: Namespace, values: Any, edges: Any) -> Any:
     return xp.where((place < 0) | (place > last) | (values != values), -1, place)
 
 
-def _count(xp: Namespace, points: Any, edges: list[Any], weight: Any, density: bool) -> Any:
+def _count(xp: Namespace, points: Array, edges: list[Any], weight: Any, density: bool) -> Any:
     """How many points, or how much weight, each cell of the grid holds."""
     _require(
         weight is None or weight.size == len(points),

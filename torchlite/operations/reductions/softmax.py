@@ -76,7 +76,7 @@ softmax_backward = Op(
 publish(softmax_backward, method=False)
 
 
-def _log_softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dtype: Any = None) -> Any:
+def _log_softmax_backward(xp: Namespace, g: Array, output: Array, axis: int, input_dtype: Any = None) -> Any:
     result = xp.exp(output, xp.empty(output.shape, output.dtype))
     result *= -add_reduce(xp, g, axis, True)
     result += g
@@ -95,22 +95,12 @@ log_softmax_backward = Op(
 publish(log_softmax_backward, method=False)
 
 
-def _real(result: Tensor, self_dtype: dt.dtype) -> dt.dtype:
-    """The dtype of a softmax's gradient, before it is fitted to a complex operand."""
-    return result.dtype if self_dtype.is_complex else self_dtype
-
-
-def _softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
-    return softmax_backward.apply(g, result, dim, _real(result, self_dtype))
-
-
-def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
-    return log_softmax_backward.apply(g, result, dim, _real(result, self_dtype))
-
-
-def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
+def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
     """The public op, and the one with an underscore, which other ops' gradients are written with."""
     refuse, refuse_last = refused(label, *NOT_FLOAT), refused(label.replace("_kernel", "_lastdim_kernel"), *NOT_FLOAT)
+
+    def vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
+        return back.apply(g, result, dim, result.dtype if self_dtype.is_complex else self_dtype)
 
     def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
         if self.array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
@@ -134,8 +124,8 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     return op
 
 
-softmax = _declare("softmax", _softmax, softmax_backward, _softmax_vjp, "softmax_kernel_impl")
-log_softmax = _declare("log_softmax", _log_softmax, log_softmax_backward, _log_softmax_vjp, "log_softmax_kernel_impl")
+softmax = _declare("softmax", _softmax, softmax_backward, "softmax_kernel_impl")
+log_softmax = _declare("log_softmax", _log_softmax, log_softmax_backward, "log_softmax_kernel_impl")
 
 
 describe(

@@ -313,7 +313,7 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     return norm_along.apply(v.contiguous().view(rows), pow, (summed,), False).view(kept)
 
 
-def _slice_norms(xp: Namespace, v: Any, dim: int) -> Any:
+def _slice_norms(xp: Namespace, v: Array, dim: int) -> Any:
     axes = tuple(d for d in range(v.ndim) if d != dim)
     return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
 
@@ -323,7 +323,7 @@ def _weight_norm(xp: Namespace, v: Any, g: Array, dim: int) -> Any:
     return v * (g / norms), norms
 
 
-def _weight_norm_gradients(xp: Namespace, grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+def _weight_norm_gradients(xp: Namespace, grad: Any, v: Array, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
     axes = tuple(d for d in range(v.ndim) if d != dim)
     along = add_reduce(xp, grad * v, axes, True) if axes else grad * v
     return (grad - v * (along / (norms * norms))) * (g / norms), along / norms

@@ -194,15 +194,14 @@ def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) 
     publish_python(f"{name}(Tensor[] tensors)", join, method=False, into=into_joined)
 
 
-def _column(t: Tensor) -> Tensor:
-    return reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t
-
-
 _stacker("hstack", at_least_1d, 1, "Side by side: along the second dimension, or the first of what has only one.")
 _stacker("vstack", at_least_2d, 0, "On top of each other: along the first dimension, after making rows of vectors.")
 _stacker("row_stack", at_least_2d, 0, "On top of each other: along the first dimension, after making rows of vectors.")
 _stacker("dstack", at_least_3d, 2, "Behind each other: along the third dimension.")
-_stacker("column_stack", _column, 1, "Side by side, after making columns of vectors.")
+_stacker(
+    "column_stack", lambda t: reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t, 1,
+    "Side by side, after making columns of vectors.",
+)  # fmt: skip
 
 
 def _block_diag(xp: Namespace, arrays: Sequence[Any]) -> Any:

@@ -29,15 +29,12 @@ def inverse(order: Sequence[int]) -> Ints:
     return tuple([order.index(d) for d in range(len(order))])
 
 
-def _unpermute(g: Tensor, dims: Ints) -> Tensor:
-    return permute.apply(g, inverse(wrap_dims(dims, len(dims))))
-
-
-def _permute_batch(self: Tensor, dims: Ints) -> Tensor:
-    return permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
-
-
-permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch))
+permute: ViewOp = ViewOp(
+    "permute(Tensor self, int[] dims)",
+    _permute,
+    {"self": lambda g, dims: permute.apply(g, inverse(wrap_dims(dims, len(dims))))},
+    batch=Leading(call=lambda self, dims: permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))),
+)
 publish(permute)
 
 
@@ -61,14 +58,13 @@ def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
     return permute.apply(self, tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
 
 
-def _move_one(self: Tensor, source: int, destination: int) -> Tensor:
-    return movedim(self, (source,), (destination,))
-
-
 for _name in ("movedim", "moveaxis"):
     publish(
         Composite(f"{_name}.intlist(Tensor self, int[] source, int[] destination)", movedim),
-        Composite(f"{_name}.int(Tensor self, int source, int destination)", _move_one),
+        Composite(
+            f"{_name}.int(Tensor self, int source, int destination)",
+            lambda self, source, destination: movedim(self, (source,), (destination,)),
+        ),
     )
 
 

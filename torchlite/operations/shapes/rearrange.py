@@ -149,7 +149,7 @@ def tile(self: Tensor, dims: Ints) -> Tensor:
     return repeat.apply(self, (1,) * (self.dim() - len(dims)) + dims)
 
 
-def _places(xp: Namespace, repeats: Any, output_size: int | None) -> Any:
+def _places(xp: Namespace, repeats: Array, output_size: int | None) -> Any:
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):

@@ -277,10 +277,6 @@ def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
 # ---- dimensions of size one
 
 
-def _squeeze(xp: Namespace, array: Array) -> Any:
-    return array.squeeze()
-
-
 def _squeeze_dims(xp: Namespace, array: Array, dim: Any) -> Any:
     dims = wrap_dims((dim,) if dim.__class__ is int else dim, array.ndim)
     return array.squeeze(tuple([d for d in dims if array.ndim and array.shape[d] == 1]))
@@ -297,7 +293,7 @@ def _unsqueezed(g: Tensor, self_shape: Any, dim: Any = None) -> Tensor:
 squeeze_vjp = {"self": lambda g, self_shape, dim: _unsqueezed(g, self_shape, dim)}
 squeeze = ViewOp(
     "squeeze(Tensor self)",
-    _squeeze,
+    lambda xp, array: array.squeeze(),
     {"self": lambda g, self_shape: _unsqueezed(g, self_shape)},
     batch=lambda self: squeeze_dims.apply(self, tuple([d for d, n in enumerate(self.shape) if n == 1])),
 )
@@ -371,15 +367,13 @@ def with_ndim(batch: Tensor, ndim: int) -> Tensor:
     return reshape(batch, (batch.shape[0],) + (1,) * (ndim + 1 - batch.dim()) + tuple(batch.shape[1:]))
 
 
-def _expand_batch(self: Tensor, size: Ints, implicit: bool) -> Tensor:
-    return expand.apply(with_ndim(self, len(size)), (self.shape[0], *size), implicit)
-
-
-expand = LaidView(
+expand: LaidView = LaidView(
     "expand(Tensor self, int[] size, *, bool implicit=False)",
     _expand,
     {"self": lambda g, self_shape: sum_to(g, self_shape)},
-    batch=Leading(call=_expand_batch),
+    batch=Leading(
+        call=lambda self, size, implicit: expand.apply(with_ndim(self, len(size)), (self.shape[0], *size), implicit)
+    ),
 )
 publish(expand, function=False)
 publish_python(

@@ -111,11 +111,10 @@ def _declare(name: str, last: str, kernel: Any, vjp: Any, category: int, kind: s
     return op
 
 
-def _c2c_backward(g: Tensor, dim: Ints, normalization: int, forward: bool) -> Tensor:
-    return c2c.apply(g, dim, normalization, not forward)
-
-
-c2c = _declare("c2c", "bool forward", _c2c, _c2c_backward, dt.COMPLEX, "complex")
+c2c: LaidOp = _declare(
+    "c2c", "bool forward", _c2c,
+    lambda g, dim, normalization, forward: c2c.apply(g, dim, normalization, not forward), dt.COMPLEX, "complex",
+)  # fmt: skip
 r2c = _declare("r2c", "bool onesided", _r2c, _r2c_backward, dt.FLOAT, "floating-point")
 c2r = _declare("c2r", "int last_dim_size", _c2r, _c2r_backward, dt.COMPLEX, "complex")
 

@@ -10,7 +10,12 @@ from ...core.values import missing_kernel_of
 
 # ---- what tells of tensors of other kinds: none is symbolic or made of zeros alone
 
-Tensor._has_symbolic_sizes_strides = False  # type: ignore[assignment, method-assign]
+
+def _has_symbolic_sizes_strides(self: Tensor) -> bool:
+    return False
+
+
+Tensor._has_symbolic_sizes_strides = property(_has_symbolic_sizes_strides)  # type: ignore[assignment, method-assign]
 Tensor._cdata = property(id)  # type: ignore[assignment, method-assign]
 Tensor._grad_fn = property(lambda self: self.grad_fn)  # type: ignore[assignment, method-assign]
 

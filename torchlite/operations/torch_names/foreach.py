@@ -173,16 +173,16 @@ def _of_each(schema: str, f: Callable[..., Any], overload: str = "default") -> N
     publish_python(schema, seen_whole(schema, overload)(each), method=False)
 
 
-def _power_sum(t: Tensor, ord: Any, dtype: Any) -> Tensor:
-    return functions["sum"]((t if dtype is None else t.to(dtype)).abs() ** ord)
-
-
 _of_each(
     "_foreach_norm(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)",
     lambda t, ord, dtype: vector_norm.apply(t, ord, None, False, dtype),
     "Scalar",
 )
-_of_each("_foreach_powsum(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)", _power_sum, "Scalar")
+_of_each(
+    "_foreach_powsum(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)",
+    lambda t, ord, dtype: ((t if dtype is None else t.to(dtype)).abs() ** ord).sum(),
+    "Scalar",
+)
 _of_each("_foreach_max(Tensor[] self)", lambda t: t.max())
 _of_each(
     "_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None)",

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "crt/host_defines.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ...core.machine import Generator
-from ...core.values import bear_name, reduce_ex, warn
+from ...core.values import reduce_ex, shown_in, warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.worker_info import get_worker_info
@@ -39,6 +39,7 @@ def _sharding_worker_init_fn(
         worker_init_fn(worker_id)
 
 
+@shown_in("torch.utils.data.dataloader")
 class _InfiniteConstantSampler(Sampler[None]):
     """None, for ever: an iterable dataset needs no indices."""
 
@@ -74,6 +75,7 @@ def _check_batching(batch_size: int | None, shuffle: bool, sampler: Any, batch_s
         raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
 
+@shown_in("torch.utils.data.dataloader")
 class DataLoader(Generic[_T_co]):
     """Iterates over a dataset in batches.
 
@@ -222,10 +224,6 @@ def _check_unspecified(**options: Any) -> None:
             raise ValueError(
                 f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
             )
-
-
-bear_name(DataLoader, "torch.utils.data.dataloader")
-bear_name(_InfiniteConstantSampler, "torch.utils.data.dataloader")
 
 
 def __getattr__(name: str) -> Any:

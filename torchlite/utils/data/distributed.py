@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.machine import Generator
-from ...core.values import bear_name
+from ...core.values import shown_in
 from ...operations.making.draws import randperm
 from .dataset import Dataset
 from .sampler import Sampler
@@ -15,6 +15,7 @@ from .sampler import Sampler
 __all__ = ["DistributedSampler"]
 
 
+@shown_in("torch.utils.data.distributed")
 class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th sample, in an order that changes with `set_epoch`.
 
@@ -66,6 +67,3 @@ def _process_group() -> Any:
     if distributed is None or not distributed.is_initialized():
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return distributed
-
-
-bear_name(DistributedSampler, "torch.utils.data.distributed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import bear_name, warn
+from ...core.values import shown_in, warn
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from .datapipes.datapipe import IterDataPipe
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .dataloader import DataLoader
 
 
+@shown_in("torch.utils.data.dataloader")
 class _BaseDataLoaderIter:
     """One pass over a DataLoader's batches."""
 
@@ -106,6 +107,7 @@ def _can_pin() -> bool:
     return True
 
 
+@shown_in("torch.utils.data.dataloader")
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -118,7 +120,3 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         return self._dataset_fetcher.fetch(self._next_index())
-
-
-for _class in (_BaseDataLoaderIter, _SingleProcessDataLoaderIter):
-    bear_name(_class, "torch.utils.data.dataloader")

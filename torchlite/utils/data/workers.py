@@ -12,7 +12,7 @@ import weakref
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import bear_name, dt, warn
+from ...core.values import dt, shown_in, warn
 from ...multiprocessing.channel import hang_up, packed, receive, send
 from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper
@@ -55,6 +55,7 @@ class _Worker:
             pass  # it is gone, which will be seen when its results are waited for
 
 
+@shown_in("torch.utils.data.dataloader")
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Tasks are numbered, and handed to the workers in turn; so many are under way at any time."""
 
@@ -195,6 +196,3 @@ def _end(owner: int, workers: list[_Worker], done: Any) -> None:
         if worker.process.is_alive():
             worker.process.terminate()
             worker.process.join()
-
-
-bear_name(_MultiProcessingDataLoaderIter, "torch.utils.data.dataloader")

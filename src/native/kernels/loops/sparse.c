@@ -104,7 +104,7 @@ INLINE int is_below(int64_t at, N size) { return (uint64_t)at < (uint64_t)size; 
     void IN_ISA(rows_name)(const void *starts, const void *columns, int wide, const type *values, N count, const type *dense, \
                            N size, N width, type *to, N rows, N first, N last, int *fine) \
     { \
-        const int many = count > least * rows; \
+        const int many = least == 0 || count > least * rows; \
         *fine &= width >= 0 ? rows_of(starts, columns, wide, values, count, dense, size, width, to, first, last, 0, 0) \
             : wide && many  ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, first, last, 1, 1) \
             : wide          ? rows_of(starts, columns, 1, values, count, dense, size, 1, to, first, last, 1, 0) \

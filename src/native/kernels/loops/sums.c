@@ -92,22 +92,28 @@ void IN_ISA(extremes)(const float *restrict x, int flip, float *restrict y, N ro
 void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n,
                             N first, N after)
 {
-    enum { SOME = 1024, FEW = 32 };
+    enum { SOME = 1024, FEW = 8 };  // columns, and rows that are added up in single precision
+    const float nothing[SOME] = {0};
     double total[SOME];
-    float part[SOME];
     for (; first < after; first += SOME) {
-        N some = after - first < SOME ? after - first : SOME;
+        const N some = after - first < SOME ? after - first : SOME;
         memset(total, 0, some * sizeof *total);
         for (N r = 0; r < rows; r += FEW) {
-            memset(part, 0, some * sizeof *part);
-            for (N k = r; k < r + FEW && k < rows; k++) {
-                const float *row = x + k * n + first;
-                const float w = weights ? weights[k] : 1;
-                if (squared) SIMD for (N i = 0; i < some; i++) part[i] += row[i] * row[i];
-                else if (weights) SIMD for (N i = 0; i < some; i++) part[i] += row[i] * w;
-                else SIMD for (N i = 0; i < some; i++) part[i] += row[i];
+            const float *row[FEW];
+            float w[FEW];
+            for (N k = 0; k < FEW; k++) {
+                row[k] = r + k < rows ? x + (r + k) * n + first : nothing;
+                w[k] = weights && r + k < rows ? weights[r + k] : 0;
             }
-            SIMD for (N i = 0; i < some; i++) total[i] += part[i];
+#define TOGETHER(each) \
+            SIMD for (N i = 0; i < some; i++) { \
+                float part = 0; \
+                PRAGMA(GCC unroll 8) for (int k = 0; k < FEW; k++) part += each; \
+                total[i] += part; \
+            }
+            if (squared) TOGETHER(row[k][i] * row[k][i])
+            else if (weights) TOGETHER(row[k][i] * w[k])
+            else TOGETHER(row[k][i])
         }
         SIMD for (N i = 0; i < some; i++) y[first + i] = (float)total[i];
     }

@@ -46,9 +46,7 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     return compressed(bfloat16, process_group, bucket)
 
 
-def _wrapper(
-    name: str, kind: dtype, hook: Callable[[Any, GradBucket], Future]
-) -> Callable[[Any, GradBucket], Future]:
+def _wrapper(name: str, kind: dtype, hook: Callable[[Any, GradBucket], Future]) -> Callable[[Any, GradBucket], Future]:
     def compressing(hook_state: Any, bucket: GradBucket) -> Future:
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(kind))

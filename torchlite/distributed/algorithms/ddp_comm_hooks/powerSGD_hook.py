@@ -188,9 +188,7 @@ def _sorted(state: PowerSGDState, gradients: Sequence[Tensor]) -> tuple[list[Ten
     return plain, matrices, after
 
 
-def _thin(
-    state: PowerSGDState, index: int, matrices: Sequence[Tensor], like: Tensor
-) -> list[_Factors]:
+def _thin(state: PowerSGDState, index: int, matrices: Sequence[Tensor], like: Tensor) -> list[_Factors]:
     """P and Q for each matrix, in two flat tensors; Q is that of the last iteration, or drawn at random."""
     shapes = [(*matrix.shape, min(*matrix.shape[1:], state.matrix_approximation_rank)) for matrix in matrices]
     known = state.warm_start and index in state.p_memory_dict

@@ -104,9 +104,7 @@ class _Picked:
 
     def replicated(self, cls: Any, whole: Tensor) -> Any:
         mesh = self.spec.mesh
-        return _over_mesh(
-            cls, whole, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, _dispatch.contiguous_meta(whole))
-        )
+        return _over_mesh(cls, whole, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, _dispatch.contiguous_meta(whole)))
 
 
 def _whole(value: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ....backends.base import get_backend
 from ....core.machine import Tensor, wrap
 from ....core.state import local
-from ....core.values import bear_name
+from ....core.values import shown_in
 from ..dataset import Subset, TensorDataset, samples
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 
@@ -77,6 +77,7 @@ def _gathered(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
     return [wrap(t.array.take(rows, 0), t.dtype, host) for t in tensors]
 
 
+@shown_in("torch.utils.data.dataloader")
 class _DatasetKind:
     """How samples are got from a dataset."""
 
@@ -88,6 +89,3 @@ class _DatasetKind:
         """What fetches samples of a data set of this kind."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
-
-
-bear_name(_DatasetKind, "torch.utils.data.dataloader")

@@ -6,9 +6,10 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ....core.values import bear_name
+from ....core.values import shown_in
 
 
+@shown_in("torch.utils.data._utils.worker")
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """A worker: its number among how many, its seed, and its copy of the dataset."""
@@ -25,6 +26,3 @@ def get_worker_info() -> WorkerInfo | None:
     """About the worker that this process is: its `id`, `num_workers`, `seed`, and its copy of the `dataset`."""
     worker: Any = sys.modules.get(f"{__package__}.worker")  # whose attribute loops of other packages set
     return None if worker is None else worker._worker_info
-
-
-bear_name(WorkerInfo, "torch.utils.data._utils.worker")

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.state import HoldingItems
-from ....core.values import bear_name
+from ....core.values import shown_in
 from .datapipe import IterDataPipe, MapDataPipe
 
 
+@shown_in("torch.utils.data.datapipes._decorator")
 class functional_datapipe:
     """Makes a class of pipes a method of all pipes: `source.name(...)` is then `cls(source, ...)`."""
 
@@ -32,6 +33,7 @@ class functional_datapipe:
 _deterministic = False
 
 
+@shown_in("torch.utils.data.datapipes._decorator")
 class guaranteed_datapipes_determinism(HoldingItems):
     """Within this context, pipes that are `non_deterministic` cannot be made."""
 
@@ -86,6 +88,7 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
+@shown_in("torch.utils.data.datapipes._decorator")
 class runtime_validation_disabled:
     """A context in which `runtime_validation` checks nothing."""
 
@@ -94,7 +97,3 @@ class runtime_validation_disabled:
 
     def __exit__(self, *_: Any) -> None:
         pass
-
-
-for _class in (functional_datapipe, guaranteed_datapipes_determinism, runtime_validation_disabled):
-    bear_name(_class, "torch.utils.data.datapipes._decorator")

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
-from ....core.values import bear_name
+from ....core.values import shown_in
 from ..dataset import Dataset, IterableDataset
 from ._hook_iterator import _SnapshotState, hooked
 
@@ -70,6 +70,7 @@ class _Pipe:
         return super().__reduce_ex__(*args)
 
 
+@shown_in("torch.utils.data.datapipes.datapipe")
 class IterDataPipe(_Pipe, IterableDataset[_T_co]):
     """A pipe from which samples come one after the other."""
 
@@ -89,6 +90,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
         return self
 
 
+@shown_in("torch.utils.data.datapipes.datapipe")
 class MapDataPipe(_Pipe, Dataset[_T_co]):
     """A pipe from which samples are got by index."""
 
@@ -128,6 +130,7 @@ class _MapDataPipeSerializationWrapper(_Wrapped, MapDataPipe[Any]):
         return self._datapipe[index]
 
 
+@shown_in("torch.utils.data.datapipes.datapipe")
 class DFIterDataPipe(IterDataPipe[Any]):
     """A pipe of data frames."""
 
@@ -149,7 +152,3 @@ class DataChunk(list[Any]):
     def raw_iterator(self) -> Iterator[Any]:
         """The samples, whatever a subclass shows instead."""
         return iter(self.items)
-
-
-for _class in (IterDataPipe, MapDataPipe, DFIterDataPipe):
-    bear_name(_class, "torch.utils.data.datapipes.datapipe")

@@ -1,5 +1,6 @@
 // CUDA's headers ask for this one, which comes with its compiler: what marks code for the device means nothing here.
-#pragma once
+#ifndef __HOST_DEFINES_H__  // as the compiler's own, which lies beside the headers of a toolkit, and is left out
+#define __HOST_DEFINES_H__
 #define __host__
 #define __device__
 #define __global__
@@ -21,3 +22,4 @@
 #define CUDARTAPI
 #define CUDARTAPI_CDECL
 #define __CUDA_DEPRECATED
+#endif
