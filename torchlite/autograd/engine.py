@@ -310,7 +310,7 @@ class GraphTask:
                         continue
                     if to.__class__ is int:
                         others = others if leaves else len(ready) + (following is not None)
-                        leaves = (*leaves, edge)
+                        leaves = (*leaves, edge)  # type: ignore[assignment]
                     elif following is None and not ready:
                         following = to
                     else:

@@ -22,7 +22,7 @@ def queued(leaves: Sequence[Tensor], before: int, after: int) -> Sequence[Tensor
             heap[at], at = heap[(at - 1) // 2], (at - 1) // 2
         heap[at] = entry
 
-    made = []
+    made: list[Any] = []
     for leaf in leaves:
         heap.append(leaf)
         rise(leaf, len(heap) - 1)

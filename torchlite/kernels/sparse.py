@@ -60,7 +60,7 @@ def distinct(flat: Array) -> bool:
     return bool((flat[1:] > flat[:-1]).all())
 
 
-def first_of_runs(xp: Namespace, ordered: Array) -> Any:
+def first_of_runs(xp: Namespace, ordered: Array) -> Array:
     """Where each run of equals begins."""
     new = xp.ones(ordered.size, bool)
     new[1:] = ordered[1:] != ordered[:-1]
@@ -112,7 +112,7 @@ def pointers(xp: Namespace, rows: Array, count: int) -> Any:
     return made
 
 
-def rows_of(xp: Namespace, starts: Array, count: int) -> Any:
+def rows_of(xp: Namespace, starts: Array, count: int) -> Array:
     """The row of each of `count` values, given where rows begin and end."""
     inside = starts[1:-1]
     if not inside.size:

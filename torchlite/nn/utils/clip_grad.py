@@ -39,7 +39,7 @@ def _arrays(tensors: list[Tensor]) -> list[Any] | None:
 
 
 @or_own
-def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Any:
+def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Array:
     flat = [array.reshape(-1) for array in arrays]
     return xp.sqrt(xp.stack([a.dot(a) for a in flat]).sum())
 

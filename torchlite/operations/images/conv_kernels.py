@@ -55,7 +55,7 @@ class Sliding:
         # Whether the phases are the columns as they stand.
         self.ready = self.taps == [(phase, 0) for phase in range(self.phases)]
 
-    def split(self, xp: Namespace, images: Array) -> Any:
+    def split(self, xp: Namespace, images: Array) -> Array:
         """The phases of images (n, channels, *size), as (n, channels, phases, cells)."""
         n, c = images.shape[:2]
         if self.plain:
@@ -118,7 +118,7 @@ class Sliding:
         for at in range(0, n, together):
             yield slice(at, min(at + together, n)), stretches
 
-    def room(self, xp: Namespace, n: int, channels: int, dtype: Any) -> Any:
+    def room(self, xp: Namespace, n: int, channels: int, dtype: Any) -> Array:
         """Memory for the columns of a block."""
         some, stretches = next(self.blocks(n, channels))
         width = (some.stop - some.start) * (stretches[0].stop - stretches[0].start)
@@ -202,7 +202,7 @@ def correlate(backend: Backend, x: Array, weight: Array, bias: Any, w: Sliding, 
     return result
 
 
-def _by_channel(xp: Namespace, phases: Array, weight: Array, w: Sliding, groups: int) -> Any:
+def _by_channel(xp: Namespace, phases: Array, weight: Array, w: Sliding, groups: int) -> Array:
     """The convolution of every channel with kernels of its own, as (n, out, length)."""
     n, c = phases.shape[:2]
     factors = weight.reshape((groups, -1, len(w.taps), 1))

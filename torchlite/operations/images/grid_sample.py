@@ -165,7 +165,7 @@ def _rows(xp: Namespace, x: Array) -> Any:
     return rows
 
 
-def _row_numbers(xp: Namespace, place: Array, inside: Any, count: int) -> Any:
+def _row_numbers(xp: Namespace, place: Array, inside: Any, count: int) -> Array:
     """In which of these rows the places (n, points) are, of images of `count` elements."""
     n = place.shape[0]
     first = xp.arange(0, n * count, count).reshape((n, 1)) if count else xp.zeros((n, 1), xp.int64)
@@ -341,7 +341,7 @@ for _name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
 # ---- affine maps
 
 
-def _base(xp: Namespace, size: Ints, align_corners: bool, dtype: Any) -> Any:
+def _base(xp: Namespace, size: Ints, align_corners: bool, dtype: Any) -> Array:
     """The points of an image of this size, with a coordinate of one after the others."""
     dims = len(size)
     base = xp.ones((*size, dims + 1), dtype)

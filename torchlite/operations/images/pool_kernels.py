@@ -87,7 +87,7 @@ def maxima_and_places(backend: Backend, x: Array, geometry: Geometry) -> tuple[A
     return best, offsets.reshape(-1)[number] + place
 
 
-def gradient_of_maxima(xp: Namespace, g: Array, shape: Ints, found: Any, geometry: Geometry) -> Any:
+def gradient_of_maxima(xp: Namespace, g: Array, shape: Ints, found: Any, geometry: Geometry) -> Array:
     """The gradient with respect to the image: each window's goes to where the tap that found its maximum has read."""
     wide = widened(g)
     made = xp.zeros(shape, wide.dtype)
@@ -115,7 +115,7 @@ def best_of(xp: Namespace, cells: Array, places: Iterable[Any]) -> tuple[Any, An
 
 
 @or_own
-def put_in_images(xp: Namespace, values: Array, places: Array, size: Ints) -> Any:
+def put_in_images(xp: Namespace, values: Array, places: Array, size: Ints) -> Array:
     """Images of this size, zero but for values added at given places of each."""
     lead = values.shape[: values.ndim - len(size)]
     cells = math.prod(size)
@@ -127,7 +127,7 @@ def put_in_images(xp: Namespace, values: Array, places: Array, size: Ints) -> An
     return made.reshape((*lead, *size))
 
 
-def picked(xp: Namespace, images: Array, places: Array, n: int) -> Any:
+def picked(xp: Namespace, images: Array, places: Array, n: int) -> Array:
     """The values of images at given places of each."""
     lead = images.shape[: images.ndim - n]
     cells = images.reshape((*lead, math.prod(images.shape[images.ndim - n :])))

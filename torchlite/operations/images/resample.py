@@ -97,7 +97,7 @@ map_all = in_c("map_all", _map_all)
 
 
 @or_own
-def _map_stored(xp: Namespace, x: Array, steps: list[Any]) -> Any:
+def _map_stored(xp: Namespace, x: Array, steps: list[Any]) -> Array:
     """The same, of halves, too, which are computed with in float32."""
     return map_all(xp, widened(x), steps).astype(x.dtype, copy=False)
 

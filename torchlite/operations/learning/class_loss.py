@@ -76,7 +76,7 @@ def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int,
 def _nll_backward(
     xp: Namespace, g: Array, self: Array, target: Array, weight: Any, reduction: int, ignore_index: int,
     total_weight: Any,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     made = xp.zeros(self.size, self.dtype)
     places, classes, kept = _places(xp, self, target, ignore_index)
     share = -g if g.ndim == 0 else -g.reshape(-1)

@@ -86,7 +86,7 @@ def _moved(xp: Namespace, states: Array, by: int) -> Any:
     return made
 
 
-def _emitted(xp: Namespace, log_probs: Any, labels: Array) -> Any:
+def _emitted(xp: Namespace, log_probs: Any, labels: Array) -> Array:
     """What each state is worth at each time."""
     return xp.take_along_axis(log_probs, xp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 

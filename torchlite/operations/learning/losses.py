@@ -296,7 +296,7 @@ def _entropy(xp: Namespace, x: Array, t: Any, w: Any) -> Any:
     return _weighted((t - 1) * log_of_rest - t * log, w)
 
 
-def _spread(xp: Namespace, x: Array) -> Any:
+def _spread(xp: Namespace, x: Array) -> Array:
     """The variance of a coin that shows heads with probability `x`."""
     return xp.clip((1 - x) * x, 1e-12, math.inf)
 

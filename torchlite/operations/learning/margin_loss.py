@@ -85,7 +85,7 @@ def _multi_margin(xp: Namespace, self: Array, target: Array, p: Any, margin: Any
 
 def _multi_margin_backward(
     xp: Namespace, g: Array, self: Array, target: Array, p: Any, margin: Any, weight: Any, reduction: int
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     overlaps, counts, at = _margins(xp, self, target, margin, weight)
     made = (overlaps > 0).astype(self.dtype) if p == 1 else overlaps * 2
     made *= counts
@@ -161,7 +161,7 @@ def _multilabel(xp: Namespace, self: Array, target: Array, reduction: int) -> An
     return xp.asarray(total), wanted
 
 
-def _multilabel_backward(xp: Namespace, g: Array, self: Array, target: Array, reduction: int, is_target: Any) -> Any:
+def _multilabel_backward(xp: Namespace, g: Array, self: Array, target: Array, reduction: int, is_target: Any) -> Array:
     overlaps, named, _ = _pairs(xp, self, target)
     share = g.reshape((-1, 1)) / self.dtype.type(overlaps.shape[1] * (len(overlaps) if reduction == MEAN else 1))
     active = (overlaps > 0).astype(self.dtype)

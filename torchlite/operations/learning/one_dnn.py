@@ -27,7 +27,7 @@ def _kernel(
     xp: Namespace, input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, h: Array, c: Array, reverse: bool,
     batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool, *_: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    biases = (b_ih, b_hh) if has_biases else (None, None)
+    biases: tuple[Any, Any] = (b_ih, b_hh) if has_biases else (None, None)
     output, h, c, *kept = recurrent_kernels.forward(xp, input, h, c, w_ih, w_hh, *biases, None, "LSTM", None, reverse)
     return output, h, c, xp.concatenate([a.ravel() for a in kept]).view(np.uint8)
 
@@ -48,8 +48,9 @@ def _backward(
     num_layers: int, has_biases: bool, train: bool, bidirectional: bool, batch_sizes: Any, batch_first: bool,
     workspace: Array,
 ) -> tuple[Any, ...]:  # fmt: skip
+    gates, hidden, cells = _kept(workspace, input, hidden_size)
     made = recurrent_kernels.backward(
-        xp, g, g_h, g_c, input, h, c, w_ih, w_hh, None, *_kept(workspace, input, hidden_size), "LSTM", None, reverse,
+        xp, g, g_h, g_c, input, h, c, w_ih, w_hh, None, gates, hidden, cells, "LSTM", None, reverse,
         [True] * 7 + [False],
     )  # fmt: skip
     to_input, to_h, to_c, to_ih, to_hh, *to_biases = made[:7]

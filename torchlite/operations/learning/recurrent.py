@@ -238,8 +238,9 @@ def _declare(name: str, mode: str) -> None:
     """The public function, for padded and for packed sequences."""
     states, count = ("Tensor[] hx", 3) if mode == "LSTM" else ("Tensor hx", 2)
 
-    def both(hx: Any) -> tuple[Any, ...]:
-        return tuple(_two_states(hx)) if mode == "LSTM" else (hx, None)
+    def both(hx: Any) -> tuple[Any, Any]:
+        h, c = _two_states(hx) if mode == "LSTM" else (hx, None)
+        return h, c
 
     def of_padded(
         input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
@@ -252,9 +253,10 @@ def _declare(name: str, mode: str) -> None:
             _tell_of_projections(input, hx)
             if is_watched() and one_dnn.takes(input, *both(hx), params):
                 settings = (has_biases, num_layers, dropout, train, bidirectional, batch_first)
-                output, *last = one_dnn.lstm(x, *both(hx), params, *settings)
+                h, c = both(hx)
+                output, *last = one_dnn.lstm(x, h, c, params, *settings)
                 return (output.transpose(0, 1) if batch_first else output, *last)
-        made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
+        made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)
         turned = made[0].transpose_ if is_watched() else made[0].transpose
         return (turned(0, 1), *made[1:]) if batch_first else made
 
@@ -263,7 +265,7 @@ def _declare(name: str, mode: str) -> None:
         train: bool, bidirectional: bool,
     ) -> Any:  # fmt: skip
         packing = _Packing(batch_sizes, data)
-        return _layers(mode, data, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional, packing)  # type: ignore[call-arg]
+        return _layers(mode, data, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional, packing)
 
     returned = ", ".join([f"Tensor result{k}" for k in range(count)])
     settings = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"

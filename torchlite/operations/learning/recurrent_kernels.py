@@ -92,7 +92,7 @@ class Cell:
     sigmoids = 0
     apart = False
 
-    def ordered(self, xp: Namespace, w: Array) -> Any:
+    def ordered(self, xp: Namespace, w: Array) -> Array:
         """Rows of weights in the order of the steps."""
         blocks = w.reshape((len(self.order), -1))
         made = xp.empty_like(blocks)
@@ -106,7 +106,7 @@ class Cell:
         made[: len(made) // len(self.order) * self.sigmoids] *= 0.5
         return made
 
-    def restored(self, xp: Namespace, gradient: Array) -> Any:
+    def restored(self, xp: Namespace, gradient: Array) -> Array:
         """Gradients of the gates, (time, gates, size, batch), as rows (time and batch) of what the weights give."""
         t, gates, size, batch = gradient.shape
         made = xp.empty((t, batch, gates, size), gradient.dtype)
@@ -330,7 +330,7 @@ def forward(
     return _columns(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
 
 
-def _columns(xp: Namespace, states: Array) -> Any:
+def _columns(xp: Namespace, states: Array) -> Array:
     """From (time, batch, size) to (time, size, batch), and the other way."""
     return xp.ascontiguousarray(states.transpose(0, 2, 1))
 

@@ -159,7 +159,7 @@ class ByColumns(Exact):
         return backend.lay(backend.empty(shape, array.dtype), shape, (*steps, down, across))
 
 
-def columns(xp: Namespace, a: Array) -> Any:
+def columns(xp: Namespace, a: Array) -> Array:
     """The same matrices in fresh memory, column by column, as LAPACK leaves them."""
     turned = a.swapaxes(-1, -2)
     made = xp.empty(turned.shape, a.dtype)

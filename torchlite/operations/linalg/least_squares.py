@@ -59,7 +59,7 @@ def _significant(xp: Namespace, sizes: Array, atol: Any, rtol: Any) -> Any:
 # ---- the pseudoinverse
 
 
-def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     if not a.size:
         return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:

@@ -79,7 +79,7 @@ def _exchange(xp: Namespace, a: Array, i: int, chosen: Any) -> None:
     a[:, i] = row
 
 
-def _order(xp: Namespace, pivots: Array, rows: int) -> Any:
+def _order(xp: Namespace, pivots: Array, rows: int) -> Array:
     """The order that the exchanges bring rows into."""
     flat = one_by_one(pivots, 1) - 1
     order = xp.tile(xp.arange(rows), (len(flat), 1))
@@ -110,7 +110,7 @@ _PIVOTS = (
 )
 
 
-def _permutation(xp: Namespace, pivots: Any, rows: int) -> Any:
+def _permutation(xp: Namespace, pivots: Any, rows: int) -> Array:
     if pivots.size and ((pivots < 1) | (pivots > rows)).any():
         raise RuntimeError(_PIVOTS)
     return xp.ascontiguousarray(xp.eye(rows, dtype=bool)[_order(xp, pivots, rows)].swapaxes(-1, -2))

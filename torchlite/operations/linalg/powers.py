@@ -15,7 +15,7 @@ from .base import check_inexact, check_square, linalg, offer_op
 _TERMS = 18  # of the series, enough for doubles where the norm is at most one half
 
 
-def _matrix_exp(xp: Namespace, a: Array) -> Any:
+def _matrix_exp(xp: Namespace, a: Array) -> Array:
     """The series of a matrix halved often enough, squared as often; in doubles, as squaring doubles errors too."""
     wide = xp.complex128 if a.dtype.kind == "c" else xp.float64
     return _series(xp, a.astype(wide)).astype(a.dtype)

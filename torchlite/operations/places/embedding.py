@@ -142,7 +142,7 @@ def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 _SUM, _MEAN, _MAX = range(3)
 
 
-def _bags(xp: Namespace, indices: Array, offsets: Any, bags: int) -> Any:
+def _bags(xp: Namespace, indices: Array, offsets: Any, bags: int) -> Array:
     """The number of the bag that each index is in."""
     starts = xp.bincount(offsets[1:bags], minlength=indices.size + 1)[: indices.size]
     return xp.cumsum(starts)

@@ -71,7 +71,7 @@ index_select = Picking(
 publish(index_select)
 
 
-def _rows(xp: Namespace, array: Array, dim: int) -> Any:
+def _rows(xp: Namespace, array: Array, dim: int) -> Array:
     """The array seen as a sequence of slices along `dim`."""
     return xp.moveaxis(array, wrap_dim(dim, array.ndim), 0) if array.ndim else array.reshape(1)
 

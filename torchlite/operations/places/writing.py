@@ -116,7 +116,7 @@ def from_front(index: Any, size: int) -> Any:
 _ATOMIC = frozenset("fdilq")
 
 
-def _as_pairs(xp: Namespace, array: Array) -> Any:
+def _as_pairs(xp: Namespace, array: Array) -> Array:
     """Complex numbers as pairs of real ones, along a further dimension."""
     return xp.ascontiguousarray(array).reshape((*array.shape, 1)).view(array.real.dtype)
 

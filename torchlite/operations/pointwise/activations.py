@@ -58,7 +58,7 @@ def _whole_limits(op: Elementwise, values: Sequence[Any], backend: Backend) -> t
     return Elementwise.prepare(op, [x, *limits], backend)
 
 
-def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
+def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Array:
     number = x.dtype.type
     return xp.minimum(number(high), xp.maximum(number(low), x))  # of zeros of two signs, the operand's
 
@@ -145,7 +145,7 @@ softshrink = publish(
 # ---- exponential below zero
 
 
-def _elu(xp: Namespace, x: Array, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu(xp: Namespace, x: Array, alpha: float, scale: float, input_scale: float) -> Array:
     below = xp.expm1(xp.minimum(0, x) * input_scale)  # of zeros of two signs, the operand's
     return xp.where(x <= 0, below * (alpha * scale), x * scale)
 
@@ -245,7 +245,7 @@ def _check_approximate(self: Tensor, approximate: str) -> None:
         raise RuntimeError("approximate argument must be either none or tanh.")
 
 
-def _erf(xp: Namespace, x: Array) -> Any:
+def _erf(xp: Namespace, x: Array) -> Array:
     """The error function; of few numbers in the host's memory one by one, which is faster there."""
     if x.size <= _FEW and getattr(xp, "__name__", "") == "numpy":
         return xp.array(list(map(math.erf, x.ravel().tolist())), x.dtype).reshape(x.shape)
@@ -344,7 +344,7 @@ mish_ = Unary("mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), mish_backw
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace(False)
 
 
-def _softplus(xp: Namespace, x: Array, beta: float, threshold: float) -> Any:
+def _softplus(xp: Namespace, x: Array, beta: float, threshold: float) -> Array:
     steep = x * beta
     return xp.where(steep > threshold, x, xp.log1p(xp.exp(steep)) / beta)
 
@@ -418,7 +418,7 @@ def _glu(xp: Namespace, x: Array, axis: int) -> Any:
     return value * _sigmoid(xp, gate)
 
 
-def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Any:
+def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Array:
     wide = widened(g)
     value, gate = xp.split(widened(x), 2, dim)
     s = _sigmoid(xp, gate)

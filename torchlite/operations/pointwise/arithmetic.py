@@ -319,7 +319,7 @@ def rtruediv(self: Tensor, other: Any) -> Any:
 # ---- between two values
 
 
-def _lerp(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
+def _lerp(xp: Namespace, self: Array, end: Any, weight: Any) -> Array:
     """From whichever side is nearer, so that both ends are exact."""
     step = end - self
     return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))

@@ -235,7 +235,7 @@ for _name in ("and", "or", "xor"):
     )
 
 
-def _left_shift(xp: Namespace, self: Array, other: Any) -> Any:
+def _left_shift(xp: Namespace, self: Array, other: Any) -> Array:
     """0 once all bits are out, which a negative distance also means."""
     last = self.itemsize * 8 - 1
     shifted = xp.left_shift(self, xp.clip(other, 0, last))

@@ -21,7 +21,7 @@ _PARTS = frozenset((dt.float16, dt.float32, dt.float64))  # what complex numbers
 # ---- views as pairs of real numbers, and back
 
 
-def _view_as_real(xp: Namespace, array: Array) -> Any:
+def _view_as_real(xp: Namespace, array: Array) -> Array:
     return array[..., None].view(dt.of_numpy(array.dtype).to_real().numpy)
 
 

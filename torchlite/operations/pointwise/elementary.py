@@ -130,7 +130,7 @@ publish(atan2, names=("atan2", "arctan2"), inplace=True)
 # ---- sigmoid and its inverse
 
 
-def _sigmoid(xp: Namespace, x: Array) -> Any:
+def _sigmoid(xp: Namespace, x: Array) -> Array:
     below = xp.exp(xp.negative(x))
     below += 1
     return xp.reciprocal(below)
@@ -143,7 +143,7 @@ sigmoid = Unary(
 publish(sigmoid, inplace=True)
 
 
-def _logit(xp: Namespace, x: Array, eps: float | None) -> Any:
+def _logit(xp: Namespace, x: Array, eps: float | None) -> Array:
     if eps is not None:
         x = xp.minimum(xp.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
     return xp.log(x / (1 - x))
@@ -154,7 +154,7 @@ def _check_eps(self: Tensor, eps: float | None) -> None:
         fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self.backend.real)
 
 
-def _logit_slope(xp: Namespace, g: Any, x: Array, eps: float | None) -> Any:
+def _logit_slope(xp: Namespace, g: Any, x: Array, eps: float | None) -> Array:
     slope = g / (x * (1 - x))
     if eps is None:
         return xp.where((x < 0) | (x > 1), x.dtype.type(math.nan), slope)
@@ -256,7 +256,7 @@ publish(frexp)
 # ---- sums of exponentials
 
 
-def _logaddexp(xp: Namespace, self: Array, other: Any) -> Any:
+def _logaddexp(xp: Namespace, self: Array, other: Any) -> Array:
     if self.dtype.kind != "c":
         return xp.logaddexp(self, other)
     swap = other.real > self.real

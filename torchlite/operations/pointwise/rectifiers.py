@@ -41,7 +41,7 @@ leaky_relu_backward: Elementwise = Elementwise(
 )
 
 
-def _leaky_relu(xp: Namespace, x: Array, slope: float) -> Any:
+def _leaky_relu(xp: Namespace, x: Array, slope: float) -> Array:
     return xp.maximum(x, x * slope) if 0 < slope <= 1 else xp.where(x > 0, x, x * slope)
 
 

@@ -89,7 +89,7 @@ _distances = in_c("linalg_vector_norm", lambda difference, axis, keepdim, p: dis
 _MANY = 2**16  # numbers that all differences are, from which on those of one vector at a time stay in the cache
 
 
-def _pdist(xp: Namespace, self: Array, p: float) -> Any:
+def _pdist(xp: Namespace, self: Array, p: float) -> Array:
     n, size = self.shape
     if not size:
         return xp.zeros(n * (n - 1) // 2, self.dtype)

@@ -33,7 +33,7 @@ def _check_cross(self: Tensor, other: Tensor, dim: int) -> None:
     errors.broadcast_shapes(a, b)
 
 
-def _cross(xp: Namespace, self: Array, other: Any, dim: int) -> Any:
+def _cross(xp: Namespace, self: Array, other: Any, dim: int) -> Array:
     a, b = xp.moveaxis(self, dim, 0), xp.moveaxis(other, dim, 0)
     parts = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
     return xp.ascontiguousarray(xp.stack(parts, dim))
@@ -83,7 +83,7 @@ def _differences(x1: Any, x2: Any) -> Any:
     return x1[..., :, None, :] - x2[..., None, :, :]
 
 
-def _cdist(xp: Namespace, x1: Array, x2: Any, p: float) -> Any:
+def _cdist(xp: Namespace, x1: Array, x2: Any, p: float) -> Array:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)
@@ -105,7 +105,7 @@ _by_differences = Op(
 )
 
 
-def _euclidean(xp: Namespace, x1: Any, x2: Any) -> Any:
+def _euclidean(xp: Namespace, x1: Any, x2: Any) -> Array:
     """The root of |a|² - 2ab + |b|², which BLAS knows how to do fast."""
     a, b = [(x * x).sum(-1, keepdims=True) for x in (x1, x2)]
     return xp.sqrt(xp.maximum(a + xp.swapaxes(b, -1, -2) - 2 * product(xp, x1, xp.swapaxes(x2, -1, -2)), 0))

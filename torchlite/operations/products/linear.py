@@ -22,7 +22,7 @@ def _rows(t: Any) -> Any:
     return t if len(t.shape) == 2 else t.reshape((math.prod(t.shape[:-1]), t.shape[-1]))
 
 
-def _product(xp: Namespace, input: Array, weight: Any) -> Any:
+def _product(xp: Namespace, input: Array, weight: Any) -> Array:
     return _unrounded(xp, input, weight).astype(input.dtype, copy=False)
 
 
@@ -157,7 +157,7 @@ linear = publish_python(
 
 def _sum_of_products(
     xp: Namespace, i1: Any, i2: Any, i3: Any, expand1: Ints, expand2: Ints, expand3: Ints, sumdim: Ints, unroll_dim: int
-) -> Any:
+) -> Array:
     """The product of three, each repeated along dimensions that it lacks, summed over some."""
     every = range(i1.ndim + len(expand1))
     terms = [[d for d in every if d not in lacking] for lacking in (expand1, expand2, expand3, sumdim)]
@@ -198,7 +198,7 @@ _trilinear: Op = Op(
 publish(_trilinear, method=False)
 
 
-def _bilinear(xp: Namespace, input1: Array, weight: Array, input2: Any) -> Any:
+def _bilinear(xp: Namespace, input1: Array, weight: Array, input2: Any) -> Array:
     """`input1[r] @ weight[k] @ input2[r]` for all rows r and outputs k."""
     outputs, one, other = weight.shape
     first, second, turned = widened(input1), widened(input2), widened(weight).swapaxes(0, 1)

@@ -61,7 +61,7 @@ def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
     return product(xp, widened(a), widened(b))
 
 
-def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
+def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
     if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
         made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
@@ -314,7 +314,7 @@ def _check_dot_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("dot", values[0].dtype, out.dtype, exact=True)
 
 
-def _dot(xp: Namespace, self: Array, tensor: Array) -> Any:
+def _dot(xp: Namespace, self: Array, tensor: Array) -> Array:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 

@@ -48,7 +48,7 @@ def _chosen(xp: Namespace, self: Array, result: Array) -> Any:
     return (self == result) | ((self != self) & (result != result))
 
 
-def _parts(xp: Namespace, g: Array, self: Array, result: Array, count: Array) -> Any:
+def _parts(xp: Namespace, g: Array, self: Array, result: Array, count: Array) -> Array:
     return xp.where(_chosen(xp, self, result), g / count, 0)
 
 
@@ -244,10 +244,10 @@ def _of_nothing(xp: Namespace, dtype: Any) -> Any:
 def _declare_median(name: str, ignore_nan: bool) -> None:
     place = _middle(ignore_nan)
 
-    def find(xp: Namespace, array: Array, axis: int) -> Any:
+    def find(xp: Namespace, array: Array, axis: int) -> Array:
         return xp.take_along_axis(xp.argsort(array, axis, kind="stable"), place(xp, array, axis), axis)
 
-    def whole(xp: Namespace, array: Array, axis: None, keepdim: bool) -> Any:
+    def whole(xp: Namespace, array: Array, axis: None, keepdim: bool) -> Array:
         flat = array.reshape(-1)
         if not flat.size:
             return xp.full((), _of_nothing(xp, array.dtype), array.dtype)
@@ -287,7 +287,7 @@ _declare_median("nanmedian", ignore_nan=True)
 # ---- the commonest
 
 
-def _find_mode(xp: Namespace, array: Array, axis: int) -> Any:
+def _find_mode(xp: Namespace, array: Array, axis: int) -> Array:
     """The last of the longest run of equals in each sorted row; the first such run, that of the smallest value."""
     order = xp.argsort(array, axis, kind="stable")
     ordered = xp.moveaxis(xp.take_along_axis(array, order, axis), axis, -1)

@@ -27,7 +27,7 @@ def _check(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> None:
         raise not_implemented_for("xor_sum_cpu", self.dtype)
 
 
-def _hash(xp: Namespace, array: Array, dim: Ints, keepdim: bool, mode: int) -> Any:
+def _hash(xp: Namespace, array: Array, dim: Ints, keepdim: bool, mode: int) -> Array:
     """The exclusive or of all bits, of numbers in 64 bits; one half of the elements with the other, again and again."""
     exact = dt.of_numpy(array.dtype).category < dt.FLOAT
     bits = xp.ascontiguousarray(array.astype("int64" if exact else "float64")).view("uint64").reshape(array.shape)

@@ -26,7 +26,7 @@ def _check_bincount(t: Tensor, weights: Tensor | None, minlength: int) -> None:
         raise RuntimeError("weights should be 1-d and have the same length as input")
 
 
-def _bincount(xp: Namespace, array: Array, weights: Any, minlength: int) -> Any:
+def _bincount(xp: Namespace, array: Array, weights: Any, minlength: int) -> Array:
     d = xp.int64 if weights is None else xp.float32 if weights.dtype == xp.float32 else xp.float64
     if not array.size:
         return xp.zeros(minlength, xp.int64)
@@ -53,7 +53,7 @@ def _check_histc(t: Tensor, bins: int, low: float, high: float) -> None:
         fitting_array(bound, t.dtype, t.backend.real)
 
 
-def _histc(xp: Namespace, array: Array, bins: int, low: float, high: float) -> Any:
+def _histc(xp: Namespace, array: Array, bins: int, low: float, high: float) -> Array:
     if low == high and array.size:
         low, high = array.min().item(), array.max().item()
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -101,7 +101,7 @@ def _even_edges(xp: Namespace, points: Array, bins: Sequence[int], bounds: Seque
     return edges
 
 
-def _bins_of(xp: Namespace, values: Any, edges: Any) -> Any:
+def _bins_of(xp: Namespace, values: Any, edges: Any) -> Array:
     """The bin of each value; -1 for none."""
     last = len(edges) - 2
     place = xp.searchsorted(edges, values, side="right") - 1

@@ -27,7 +27,7 @@ def running(xp: Namespace, combine: str, array: Array, axis: int) -> Any:
         return _doubled(xp, ufunc, array, axis)
 
 
-def _doubled(xp: Namespace, combine: Any, array: Array, axis: int) -> Any:
+def _doubled(xp: Namespace, combine: Any, array: Array, axis: int) -> Array:
     """The same in log n steps, each over a reach twice as long."""
     moved = xp.moveaxis(array, axis, 0).copy()
     step = 1
@@ -37,7 +37,7 @@ def _doubled(xp: Namespace, combine: Any, array: Array, axis: int) -> Any:
     return xp.moveaxis(moved, 0, axis)
 
 
-def positions(xp: Namespace, array: Array, axis: int) -> Any:
+def positions(xp: Namespace, array: Array, axis: int) -> Array:
     """0, 1, 2, … along `axis`, to be broadcast against `array`."""
     return xp.arange(array.shape[axis]).reshape(along_dim(axis, array.ndim))
 
@@ -184,7 +184,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
 # ---- sums of exponentials
 
 
-def _logaddexp(xp: Namespace, a: Array, b: Array) -> Any:
+def _logaddexp(xp: Namespace, a: Array, b: Array) -> Array:
     """The logarithm of exp(a) + exp(b), of complex numbers too."""
     first = a.real >= b.real
     high, low = xp.where(first, a, b), xp.where(first, b, a)

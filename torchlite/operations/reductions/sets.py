@@ -49,7 +49,7 @@ def _unique_rows(xp: Namespace, rows: Array, order: Any | None) -> tuple[Any, An
     return order[firsts], inverse, counts
 
 
-def _lexicographic(xp: Namespace, rows: Array) -> Any:
+def _lexicographic(xp: Namespace, rows: Array) -> Array:
     return xp.lexsort(xp.ascontiguousarray(rows.T[::-1])) if rows.shape[1] else xp.arange(len(rows))
 
 

@@ -209,7 +209,7 @@ publish(kthvalue)
 
 def _search(
     xp: Namespace, sequence: Array, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
-) -> Any:
+) -> Array:
     right = right or side == "right"
     if sorter is not None:
         n = sequence.shape[-1]
@@ -228,7 +228,7 @@ def _ends_in_nan(sequence: Any) -> bool:
     return sequence.dtype.kind == "f" and bool((sequence[-1:] != sequence[-1:]).sum().item())
 
 
-def _bisect(xp: Namespace, sequence: Array, values: Array, right: bool) -> Any:
+def _bisect(xp: Namespace, sequence: Array, values: Array, right: bool) -> Array:
     """For each value the first place in its row of `sequence` whose element is not less (or, `right`, is greater)."""
     n = sequence.shape[-1]
     shape = values.shape

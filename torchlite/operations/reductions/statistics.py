@@ -83,7 +83,7 @@ def _first(xp: Namespace, array: Array, axes: tuple[int, ...]) -> Any:
     return xp.where(xp.isfinite(first), first, first.dtype.type(0))
 
 
-def _running(xp: Namespace, array: Array, axes: tuple[int, ...], mean: Array) -> Any:
+def _running(xp: Namespace, array: Array, axes: tuple[int, ...], mean: Array) -> Array:
     """The mean as PyTorch's, which is a running one: what is not finite makes it NaN, unless nothing comes after."""
     wild = ~xp.isfinite(array)
     last = wild[tuple([slice(-1, None) if d in axes else slice(None) for d in range(array.ndim)])]

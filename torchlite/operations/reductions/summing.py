@@ -19,11 +19,11 @@ def carried(xp: Namespace, array: Array) -> Any:
     return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
 
 
-def sum_along(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Any:
+def sum_along(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
     return _dots(xp, axes, x).reshape(_KEPT[axes])
 
 
-def sum_of_products(xp: Namespace, x: Array, y: Array, axes: tuple[int, ...]) -> Any:
+def sum_of_products(xp: Namespace, x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     return _dots(xp, axes, x, y).reshape(_KEPT[axes])
 
 
@@ -43,7 +43,7 @@ def _dots(xp: Namespace, axes: tuple[int, ...], *arrays: Any) -> Any:
     return total + _dots(xp, axes, *[_part(a, at, whole, n) for a in arrays]) if whole < n else total
 
 
-def _einsum(xp: Namespace, form: tuple[str, str], arrays: Any) -> Any:
+def _einsum(xp: Namespace, form: tuple[str, str], arrays: Any) -> Array:
     return xp.einsum(f"{','.join([form[0]] * len(arrays))}->{form[1]}", *arrays)
 
 

@@ -222,7 +222,7 @@ def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead.")
 
 
-def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Any:
+def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Array:
     difference = a - b
     real = dt.of_numpy(difference.dtype).to_real().numpy
     if difference.dtype.kind == "W":
@@ -270,7 +270,7 @@ def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
 _EPSILON = 1e-7  # keeps the scale finite
 
 
-def _renorm(xp: Namespace, array: Array, p: float, dim: int, maxnorm: float) -> Any:
+def _renorm(xp: Namespace, array: Array, p: float, dim: int, maxnorm: float) -> Array:
     wide = array.astype("c16" if array.dtype.kind == "c" else "f8")  # in which squares do not overflow
     size = array_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
     scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
@@ -313,7 +313,7 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     return norm_along.apply(v.contiguous().view(rows), pow, (summed,), False).view(kept)
 
 
-def _slice_norms(xp: Namespace, v: Array, dim: int) -> Any:
+def _slice_norms(xp: Namespace, v: Array, dim: int) -> Array:
     axes = tuple(d for d in range(v.ndim) if d != dim)
     return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
 

@@ -11,7 +11,7 @@ from ...core.values import Array, Namespace, wrap_dim, wrap_dims
 from .shape import Ints, alias
 
 
-def _permute(xp: Namespace, array: Array, dims: Ints) -> Any:
+def _permute(xp: Namespace, array: Array, dims: Ints) -> Array:
     ndim = array.ndim
     if len(dims) != ndim:
         raise RuntimeError(
@@ -82,7 +82,7 @@ publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
 publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
 
 
-def _t(xp: Namespace, array: Array) -> Any:
+def _t(xp: Namespace, array: Array) -> Array:
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
     return array.transpose()

@@ -104,7 +104,7 @@ publish(rot90)
 # ---- repeated
 
 
-def _repeat(xp: Namespace, array: Array, repeats: Ints) -> Any:
+def _repeat(xp: Namespace, array: Array, repeats: Ints) -> Array:
     lead = len(repeats) - array.ndim
     if lead < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -149,7 +149,7 @@ def tile(self: Tensor, dims: Ints) -> Tensor:
     return repeat.apply(self, (1,) * (self.dim() - len(dims)) + dims)
 
 
-def _places(xp: Namespace, repeats: Array, output_size: int | None) -> Any:
+def _places(xp: Namespace, repeats: Array, output_size: int | None) -> Array:
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):
