@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import torchlite
+from torchlite.fx.experimental.symbolic_shapes import is_nested_int
 
 from .side_by_side import same_story
 
@@ -45,7 +46,17 @@ N.narrow(g(3, 5, 2), 1, 0, torch.tensor([2, 3, 1]), layout=torch.jagged);
 N.narrow(g(3, 5, 2), 1, torch.tensor([0, 1, 2]), 2, layout=torch.jagged);
 N.narrow(g(3, 5, 2), 1, 0, torch.tensor([2, 3, 1]));
 N.narrow(g(3, 5, 2), 2, 0, torch.tensor([2, 3, 1]), layout=torch.jagged);
-N.masked_select(g(2, 3), torch.tensor([[True, False, True], [False, True, True]]));
+N.masked_select(g(2, 3), torch.tensor([[True, False, True], [False, True, True]])); torch.max(x, x+1); x.min(x-1);
+x.chunk(chunks=3, dim=-1); torch.split(x, split_size_or_sections=2, dim=2); torch.frexp(x);
+x.index_put((torch.tensor([0, 1, 2]), torch.tensor([0, 2, 0])), torch.tensor(7.));
+x.index_put((torch.tensor([0, 1, 2]), torch.tensor([0, 2, 0]), torch.tensor([0, 1, 1])), g(3));
+x.index_put((torch.tensor([0, 1]), ), torch.tensor(7.)); x.index_put((torch.tensor([0]), torch.tensor([9])), g(1));
+x.clone().index_put_((torch.tensor([1]), torch.tensor([0])), g(3), accumulate=True); x.bmm(mat2=g(3, 3, 2));
+x.masked_select(x > 0); J(a[:, 0], b[:, 0]).masked_select(J(a[:, 0], b[:, 0]) > 0);
+(lambda t: t.masked_select(t > 0))(J(a[:, 0], b[:, 0])); g(3, 2, 3)@x.transpose(1, 2);
+F.embedding_bag(J(torch.tensor([0, 1]), torch.tensor([2, 2, 1])), g(4, 3)); torch.zeros(2, layout=torch.jagged);
+F.embedding_bag(J(torch.tensor([0, 1]), torch.tensor([2, 2, 1])), g(4, 3), mode='sum'); torch.float_power(x, x);
+x._max_seqlen_tensor.shape;
 N.masked_select(g(2, 3, 2), torch.tensor([[True, False, True], [False, True, True]]).unsqueeze(-1)); x+y; x+x; x+1;
 1+x; 1-x; x*2.5; 2*x; x/2; 2/x; x**2; -x; abs(x); x-y; x+J(b, a, c); x+J(a, b, c); x*g(3); x*g(1, 1, 3);
 x*g(3, 1, 1); x*g(3, 1, 3); x*g(1, 3); x*g(2, 3); x*g(3, 4, 3); g(3)*x; x+torch.tensor(2.); x==y; x>0; x<y;
@@ -205,6 +216,7 @@ def test_what_is_ragged_is_computed_by_component() -> None:
     given = names(torch)
     x, q = given["r"], given["q4"]
     parts = [t.detach().clone().requires_grad_() for t in x.unbind()]
+    assert is_nested_int(x.shape[1]) and not is_nested_int(x.shape[2])
     torch.nn.functional.softmax(x, 1).sin().sum().backward()
     for t in parts:
         t.softmax(0).sin().sum().backward()

@@ -224,3 +224,55 @@ def test_what_has_one_value_at_most_is_coalesced_unless_told_otherwise(count: in
         return [t.is_coalesced() for t in (*made, *derived)]
 
     assert told(torchlite) == told(torch)
+
+
+# Of `f`, which makes a tensor of a layout: parts `p` (where lines begin), `q` (places in them) and `v` (values) that go
+# with a size `s`, and changes of these.
+PARTS = """
+f(p, q, v, s); f(p, q, v); f(p, q, v, s[:1]); f(p, q, v, (*s, 2)); f(p, q, w, s); f(p, q, w, (*s, 3));
+f(p, q, torch.tensor(1.0), s); f(p, q, torch.ones(4), s); f(p, q, torch.ones(4, 2), s); f(p, q, v, (s[0] + 1, s[1]));
+f(p, q, v, (s[0], s[1] + 1)); f(p, q, v, (s[0], s[1] // 2)); f(p, q, v, (s[0] // 2, s[1])); f(p, q[:3], v, s);
+f(p, q, v[:3], s); f(p.float(), q, v, s); f(p.float(), q.float(), v, s); f(p.int(), q, v, s); f(p[0], q, v, s);
+f(p, q[0], v, s); f(p[None], q, v, s); f(p, q[None], v, s); f(p[None], q[None], v[None], (1, *s));
+f(p[None], q[None], v[None], (2, *s)); f(p[None].expand(2, 3), q[None], v[None], (2, *s)); f(p + 1, q, v, s);
+f(p * 2, q, v, s); f(torch.tensor([0, 5, 4]), q, v, s); f(p, q + 1, v, s); f(p, q - 1, v, s); f(p, q * 0, v, s);
+f(p, q.flip(0), v, s); f(p, q, v, (-1, 2)); f(p, q, v.to_sparse(), s); f(p.to_sparse(), q, v, s);
+f(torch.tensor([0, 9, 2, 9, 4])[::2], q, v, s); f(p * 0, q[:0], v[:0], s)
+"""
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
+def test_parts_of_compressed_tensors_are_checked(layout: str) -> None:
+    blocked = layout.startswith("b")
+
+    def tries(library: Any) -> list[Any]:
+        make, made = getattr(library, f"sparse_{layout}_tensor"), []
+        names = {
+            "torch": library, "f": lambda *parts: make(*parts, check_invariants=True), "p": library.tensor([0, 2, 4]),
+            "q": library.tensor([0, 1, 0, 1]), "v": library.ones(4, 2, 2) if blocked else library.ones(4),
+            "w": library.ones(4, 2, 2, 3) if blocked else library.ones(4, 3), "s": (4, 4) if blocked else (2, 2),
+        }
+        for call in _listed(PARTS):
+            try:
+                made.append((call, str(eval(call, names))))
+            except (IndexError, RuntimeError, TypeError) as error:
+                made.append((call, type(error).__name__, str(error).split("\n")[0]))
+        return made
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine, theirs = tries(torchlite), tries(torch)
+    assert not [(a, b) for a, b in zip(mine, theirs, strict=True) if a != b]
+
+
+@pytest.mark.parametrize("to", ["to_sparse_bsr", "to_sparse_bsc"])
+@pytest.mark.parametrize("block", [(1, 1), (2, 2), (1, 2), (2, 1), (4, 4)])
+def test_values_of_blocks_stay_in_their_order(to: str, block: Any) -> None:
+    def made(library: Any) -> list[Any]:
+        found = []
+        for d in (library.eye(4), library.ones(4, 4), library.eye(4)[:, :1] * library.eye(4)):
+            x = getattr(d, to)(block).to_sparse()
+            found.append((x._indices().tolist(), x._values().tolist(), x.is_coalesced()))
+        return found
+
+    assert made(torchlite) == made(torch)

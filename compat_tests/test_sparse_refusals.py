@@ -85,12 +85,15 @@ F.batch_norm(x, d[0], d[0]); torch.native_batch_norm(x, None, None, d[0], d[0], 
 F.embedding(p, x); F.embedding(p[0], x); F.embedding_bag(p, x); torch.linalg.lu_solve(x, p[0].int(), d);
 torch.linalg.lu_solve(d, p[0].int(), x); torch.linalg.ldl_solve(x, p[0], d); torch.linalg.ldl_solve(d, p[0], x);
 torch.lu_unpack(x, p[0].int()); torch.masked.cumsum(d, 0, mask=x.bool()); torch.masked.softmax(D, 0, mask=x.bool());
-torch.masked.norm(d, 2, 0, mask=x.bool()); d.clone().copy_(x); x.clone(memory_format=torch.contiguous_format);
-x.clone(memory_format=torch.preserve_format); torch.zeros_like(x, layout=torch.strided);
-torch.empty_like(x, memory_format=torch.preserve_format).layout; torch.empty_like(d, layout=x.layout);
-torch.ones_like(x, memory_format=torch.preserve_format); torch.ones_like(x, memory_format=torch.contiguous_format);
-torch.full_like(x, 2, memory_format=torch.preserve_format); torch.ones_like(x, layout=torch.strided);
-torch.rand_like(x, memory_format=torch.preserve_format); torch.zeros_like(d, layout=x.layout).layout;
+torch.masked.norm(d, 2, 0, mask=x.bool()); d.clone().copy_(x); x.sparse_mask(d); d.sparse_mask(d);
+d.to_sparse_csr(dense_dim=1); d.to_sparse_csc(dense_dim=-1); d.to_sparse_bsr((2, 2), dense_dim=1);
+d[0].to_sparse_csr(); D.to_sparse_csr(dense_dim=2); d.to_sparse(dense_dim=1);
+x.clone(memory_format=torch.contiguous_format); x.clone(memory_format=torch.preserve_format);
+torch.zeros_like(x, layout=torch.strided); torch.empty_like(x, memory_format=torch.preserve_format).layout;
+torch.empty_like(d, layout=x.layout); torch.ones_like(x, memory_format=torch.preserve_format);
+torch.ones_like(x, memory_format=torch.contiguous_format); torch.full_like(x, 2, memory_format=torch.preserve_format);
+torch.ones_like(x, layout=torch.strided); torch.rand_like(x, memory_format=torch.preserve_format);
+torch.zeros_like(d, layout=x.layout).layout;
 torch.zeros_like(x, layout=torch.sparse_coo, memory_format=torch.preserve_format); torch.ones(2, 3, layout=x.layout);
 torch.full((2,), 1.0, layout=x.layout); F.conv1d(x[None], D); F.conv1d(d, X); F.conv1d(D, X); F.conv2d(D[None], M);
 F.conv2d(M, D[None]); F.conv2d(D, M); F.conv_transpose2d(D[None, :1], M[:, :1]);
@@ -166,6 +169,37 @@ def test_gradients_of_log1p_are_made_of_the_dense_tensor(layout: str, dense: boo
         return str(g.layout), [round(v, 5) for v in g.to_dense().flatten().tolist()]
 
     assert grad(torchlite) == grad(torch)
+
+
+# Of `x`, whose rows are a batch, and of `d`, a batch of vectors.
+MAPPED = """
+t.coalesce(); t.values(); t.indices(); t._values(); t._indices(); t.is_coalesced(); t.sparse_dim(); t.dense_dim();
+t._nnz(); t.to_dense(); t * 2; t.clone(); torch.sparse.sum(t, 0)
+"""
+PRODUCTS_MAPPED = """
+torch.sparse.mm(x, t); torch.sparse.addmm(t, x, t); torch.sparse.sampled_addmm(c, t, t); torch.mm(x, t); t.to_sparse();
+t.sparse_mask(x); torch.hspmm(x, t); x @ t[0]; t.to_sparse_csr()
+"""
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize("of_products", [False, True])
+def test_what_maps_are_refused(layout: str, of_products: bool) -> None:
+    def tries(library: Any) -> list[Any]:
+        d = library.tensor([[1.0, 0, 2, 0], [0, 3, 0, 0], [0, 0, 0, 4], [5, 0, 0, 0]])
+        x, made = LAYOUTS[layout](d), []
+        for call in (PRODUCTS_MAPPED if of_products else MAPPED).replace("\n", " ").split("; "):
+            names = {"torch": library, "x": d.to_sparse(), "c": d.to_sparse_csr()}
+            try:
+                mapped = library.func.vmap(lambda t, call=call, names=names: eval(call, names | {"t": t}))
+                result = mapped(library.stack([d, d + 1]) if of_products else x)
+                made.append((call, str(result.layout), result.to_dense().tolist()))
+            except Exception as error:
+                made.append((call, type(error).__name__, str(error).split(" This could be because")[0]))
+        return made
+
+    mine, theirs = tries(torchlite), tries(torch)
+    assert not [(a, b) for a, b in zip(mine, theirs, strict=True) if (a[0], a[1].replace("lite", ""), a[2]) != b]
 
 
 DTYPES = ("float16", "bfloat16", "complex32", "int32", "bool", "float32")

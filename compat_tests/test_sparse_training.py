@@ -29,6 +29,7 @@ OPTIMIZERS = {
     "SGD maximize": {"maximize": True}, "Adagrad": {}, "Adagrad decay": {"weight_decay": 0.1},
     "Adagrad accumulated": {"lr_decay": 0.5, "initial_accumulator_value": 0.1}, "Adam": {}, "AdamW": {}, "RMSprop": {},
     "Adadelta": {}, "Adamax": {}, "NAdam": {}, "RAdam": {}, "Rprop": {}, "ASGD": {},
+    "Adafactor": {},
 }  # fmt: skip
 
 

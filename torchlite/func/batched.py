@@ -18,7 +18,7 @@ from ..core.machine.noted import Noted
 from ..core.machine.tangent import Untouched, untouched
 from ..core.state import Mode, local, while_transforming
 from ..core.structs import know
-from ..core.values import Array, dt, warn
+from ..core.values import Array, dt, strided, warn
 from ..operations.shapes.joining import stack
 from . import batched_function
 from .batched_array import Batched
@@ -327,7 +327,8 @@ def _moved(ndim: int, dim: Any) -> Any:
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
-    return stack.apply(tuple(parts), 0)
+    made = stack.apply(tuple(parts), 0)
+    return made if made.layout is strided else made.view(made.shape)  # as PyTorch does, which refuses it so
 
 
 fallback = SimpleNamespace(enabled=True, warns=True)

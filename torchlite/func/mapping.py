@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.machine import TensorBase
 from ..core.values import wrap_dim
+from ..core.values.layout import COMPRESSED
 from ..operations.shapes.joining import cat
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
@@ -82,6 +83,9 @@ class _Batch:
     def run(self, out_dims: Any, randomness: str) -> tuple[list[Any], TreeSpec, list[int | None]]:
         """The results, flat, with the batch in front of those that have one, and where it shall go."""
         level = BatchLevel(self.size, randomness)
+        for leaf, dim in zip(self.leaves, self.dims, strict=True):
+            if dim is not None and leaf.backend.layout in COMPRESSED:
+                leaf.stride()  # which they have not
         with level:
             given = [
                 leaf if dim is None else level.wrap(Batched(leaf, dim))

@@ -125,7 +125,7 @@ def _convolution(
                     f"MKLDNN tensor and {name} is a dense tensor"
                 )
     name = _kernel(dims, dilation, transposed)
-    sparse: Any = next(t for t in (input, weight, bias) if is_sparse(t))
+    sparse = next(t for t in (input, weight, bias) if t is not None and is_sparse(t))
     if sparse is bias or name == "slow_conv3d_forward":
         raise missing_kernel_of(name, sparse.backend.real)
     raise not_contiguous(sparse)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backends.sparse import Compressed, Coo, coo, like
+from ..backends.sparse import Compressed, Coo, coo
 from ..core.machine import Tensor
 from ..kernels import sparse as kernels
-from ._coo import at_places, dense, in_order
+from ._coo import at_places, dense
 from ._family import tensor
 
 
@@ -39,6 +39,7 @@ def as_coo(t: Tensor) -> Tensor:
     backend = array.values.backend.home
     xp, batch = backend.xp, len(array.batch)
     indices, values = coordinates(array)
+    ordered = len(values) < 2 or (array.by_rows and (not array.blocked or array.blocksize[0] == 1))
     if array.blocked:
         height, width = array.blocksize
         inner = xp.indices((height, width)).reshape((2, 1, -1))
@@ -46,11 +47,7 @@ def as_coo(t: Tensor) -> Tensor:
         front = xp.broadcast_to(indices[:batch, :, None], (batch, *spread.shape[1:]))
         indices = xp.concatenate([front, spread]).reshape((batch + 2, -1))
         values = values.reshape((-1, *values.shape[3:]))
-    made = coo(tensor(indices, backend), tensor(values, backend), array.shape, array.by_rows)
-    if array.blocked:
-        made.array.coalesced = False
-        return like(made, in_order(made.array))
-    return made
+    return coo(tensor(indices, backend), tensor(values, backend), array.shape, ordered)
 
 
 def compressed_as_dense(t: Tensor) -> Tensor:

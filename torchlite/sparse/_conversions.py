@@ -9,7 +9,7 @@ from typing import Any
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name
 from ..core.declare import Composite, describe, method, publish, publish_python
 from ..core.machine import Tensor
-from ..core.values import strided
+from ..core.values import strided, wrap_dim
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
@@ -157,12 +157,18 @@ def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None
         if blocksize is not None:
             _check_blocks(f"sparse_to_sparse_{_SHORT[laid]}", t.shape, blocksize)
         return _matrix(t, laid, blocksize)
-    dense_dim = dense_dim or 0
-    if t.dim() - dense_dim < 2:
-        raise IndexError(f"select(): index 1 out of range for tensor of size [{t.numel()}, 1] at dimension 1")
+    dense_dim, name = dense_dim or 0, said or f"dense_to_sparse_{_SHORT[laid]}"
+    if t.dim() < 2:
+        raise IndexError(
+            f"select(): index 1 out of range for tensor of size [{int(t.count_nonzero())}, 1] at dimension 1"
+        )
+    if blocksize is None and not 0 <= dense_dim <= t.dim() - 2:
+        raise RuntimeError(
+            f"{name}: dense_dim argument must be in [0,{t.dim() - 2}] range, but {dense_dim} is given"
+        )
     if blocksize is not None:
-        at = t.dim() - dense_dim - 2
-        _check_blocks(said or f"dense_to_sparse_{_SHORT[laid]}", t.shape[at : at + 2], blocksize)
+        at = wrap_dim(-dense_dim - 2, t.dim())
+        _check_blocks(name, t.shape[at : at + 2], blocksize)
     return _batches(t, laid, blocksize, dense_dim)
 
 

@@ -92,7 +92,7 @@ def _own(name: str, t: Tensor) -> Coo:
     """The array of a tensor of coordinates, of which alone something is asked."""
     if not is_coo(t):
         raise missing_kernel_of(name, t.backend.real)
-    return t.array
+    return held(t, name)
 
 
 def _shown(t: Tensor, part: Tensor) -> Tensor:
@@ -120,19 +120,19 @@ def _nnz(self: Tensor) -> int:
     """How many places have values."""
     if not is_sparse(self):
         raise missing_kernel_of("_nnz", self.backend.real)
-    return held(self).nnz
+    return held(self, "_nnz").nnz
 
 
 @method("sparse_dim", "_dimI")
 def sparse_dim(self: Tensor) -> int:
     """How many dimensions are sparse."""
-    return 0 if not is_sparse(self) else held(self).sparse_dim if is_coo(self) else 2
+    return 0 if not is_sparse(self) else held(self, "sparse_dim").sparse_dim if is_coo(self) else 2
 
 
 @method("dense_dim", "_dimV")
 def dense_dim(self: Tensor) -> int:
     """How many dimensions are dense: of a dense tensor, all."""
-    return held(self).dense_dim if is_sparse(self) else self.dim()
+    return held(self, "dense_dim").dense_dim if is_sparse(self) else self.dim()
 
 
 @method("is_coalesced")
@@ -140,7 +140,7 @@ def is_coalesced(self: Tensor) -> bool:
     """Whether places are in order, and none is named twice."""
     if not is_coo(self):
         raise _expected("is_coalesced", "coordinate ", self)
-    return held(self).coalesced
+    return held(self, "is_coalesced").coalesced
 
 
 @method("_coalesced_")
@@ -163,11 +163,11 @@ def coalesce(self: Tensor) -> Tensor:
     """This tensor with its places in order, and the values at one place added up."""
     if not is_coo(self):
         raise _expected("coalesce", "coordinate ", self)
-    return self if held(self).coalesced else coalesce_op.apply(self)
+    return self if held(self, "coalesce").coalesced else coalesce_op.apply(self)
 
 
 def _known(name: str, t: Tensor) -> Tensor:
-    if not held(t).coalesced:
+    if not held(t, name).coalesced:
         raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
     return t
 

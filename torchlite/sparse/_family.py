@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from ..backends.sparse import CompressedBackend, CooBackend, sparse_backend
+from ..backends.sparse import CompressedBackend, CooBackend
 from ..core.declare import Op
 from ..core.machine import Tensor, computed, wrap
 from ..core.machine.operands import common_backend
 from ..core.state import local, silent
-from ..core.values import Array, Backend, dt, missing_kernel_of, not_implemented_for, strided
+from ..core.structs import BatchedParts
+from ..core.values import Array, Backend, dt, not_implemented_for, strided
 from ..core.values.layout import COMPRESSED, sparse_coo
-
-
-def _refuse_batch(*values: Any) -> NoReturn:
-    """No sparse tensor has batches inside."""
-    home = next(v for v in values if isinstance(v, Tensor)).backend.home
-    while home.level:
-        home = home.inner
-    raise missing_kernel_of("view", sparse_backend(home, sparse_coo))
 
 
 class OfTensors(Op):
     """An op whose kernel gets its arguments, and gives its results, as tensors; below it nothing is recorded."""
 
     by_form = of_arrays = False
-    batch = staticmethod(_refuse_batch)
 
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
         backend = common_backend(self, values)
@@ -72,9 +64,17 @@ def is_compressed(value: Any) -> bool:
     return isinstance(value, Tensor) and value.backend.layout in COMPRESSED
 
 
-def held(t: Tensor) -> Any:
-    """The array of a tensor; where transforms run, that of the tensor of the device inside."""
+_SHOWN = ("_indices", "_values", "coalesce", "indices", "values")  # what PyTorch gives out as views
+
+
+def held(t: Tensor, name: str) -> Any:
+    """The array that is asked of by a method; where transforms run, that of the tensor of the device inside."""
     while t.backend.home.level:
+        if isinstance(t.array, BatchedParts):
+            instead = "; the fallback path doesn't work on out= or view ops." if name in _SHOWN else (
+                ". We could not generate a fallback."
+            )
+            raise RuntimeError(f"Batching rule not implemented for aten::{name}{instead}")
         t = t.array.main
     return t.array
 

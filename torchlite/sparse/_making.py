@@ -14,6 +14,7 @@ from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.making.factories import checked
 from ..operations.making.factory import IN_LAYOUTS
+from ._compressed_invariants import Names, check_compressed
 from ._coo import at_places, check_count, check_dims, coalesced, matched, nothing, places
 from ._family import OfTensors, is_coo
 from ._invariants import check_sparse_tensor_invariants
@@ -142,67 +143,6 @@ publish(
 # ---- compressed rows and columns
 
 
-class _Names:
-    """The names that errors give the parts of a compressed layout."""
-
-    def __init__(self, layout_: layout) -> None:
-        rows = layout_ in (sparse_csr, sparse_bsr)
-        self.starts, self.plain = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
-        self.lines, self.across = ("row", "col") if rows else ("column", "row")
-        self.count, self.width = ("nrows", "ncols") if rows else ("ncols", "nrows")
-        blocked = layout_ in (sparse_bsr, sparse_bsc)
-        self.many = f"{self.lines}{' block' if blocked else ''}s"
-
-
-def check_compressed(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]) -> None:
-    """Refuse parts that make no tensor of this size and layout."""
-    names = _Names(layout_)
-    batch, block = starts.dim() - 1, 2 * (layout_ in (sparse_bsr, sparse_bsc))
-    nnz = values.shape[batch]
-    sizes = list(size[batch : batch + 2])
-    if block:
-        sizes = [n // b for n, b in zip(sizes, values.shape[batch + 1 : batch + 3])]
-    count, width = sizes if layout_ in (sparse_csr, sparse_bsr) else reversed(sizes)
-    if starts.shape[-1] != count + 1:
-        raise RuntimeError(
-            f"{names.starts}.shape[-1] must be equal to the number of {names.many} + 1 (={count + 1}), but got "
-            f"{starts.shape[-1]}"
-        )
-    if plain.shape[-1] != nnz:
-        raise RuntimeError(
-            f"{names.plain}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got "
-            f"{plain.shape[-1]}"
-        )
-    if starts.dtype is not plain.dtype:
-        raise RuntimeError(
-            f"{names.starts} and {names.plain} must have the same dtype, bot got {starts.dtype.legacy} and "
-            f"{plain.dtype.legacy}, respectively"
-        )
-    if starts.dtype not in (dt.int32, dt.int64):
-        raise RuntimeError(
-            f"{names.starts} and {names.plain} must be an int32 or int64 type, but got {starts.dtype.legacy}"
-        )
-
-    def satisfied(holds: Any, what: str) -> None:
-        if not bool(holds):
-            raise RuntimeError(f"`{what}` is not satisfied.")
-
-    satisfied((starts[..., 0] == 0).all(), f"{names.starts}[..., 0] == 0")
-    satisfied((starts[..., -1] == nnz).all(), f"{names.starts}[..., -1] == nnz")
-    steps = starts.diff(dim=-1)
-    satisfied(
-        ((steps >= 0) & (steps <= width)).all(),
-        f"0 <= {names.starts}[..., 1:] - {names.starts}[..., :-1] <= {names.width}",
-    )
-    satisfied(((plain >= 0) & (plain < width)).all(), f"0 <= {names.plain} < {names.width}")
-    new = tensors.zeros((*plain.shape[:-1], nnz + 1), dtype=dt.bool_).scatter_(-1, starts.long(), True)[..., 1:nnz]
-    satisfied(
-        ((plain.diff(dim=-1) > 0) | new).all(),
-        f"{names.plain}[..., {names.starts}[..., i - 1]:{names.starts}[..., i]] for all i = 1, ..., {names.count} are "
-        "sorted and distinct along the last dimension values",
-    )
-
-
 def _of_compressed_values(g: Tensor, result: Tensor) -> Tensor:
     return g.sparse_mask(result).values()
 
@@ -220,7 +160,7 @@ def _size_of(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor) -> 
     """The smallest size that has room for all indices."""
     batch, blocked = starts.dim() - 1, layout_ in (sparse_bsr, sparse_bsc)
     if starts.dim() != plain.dim():
-        names = _Names(layout_)
+        names = Names(layout_)
         if not starts.dim():
             raise RuntimeError(f"{names.starts} must have dimensionality >= 1 but got 0")
         raise RuntimeError(
@@ -284,7 +224,7 @@ def _publish_compressed(name: str, first: str, second: str, own: Any) -> None:
 
 _publish_compressed("sparse_compressed_tensor", "compressed_indices", "plain_indices", None)
 for _own, _name in ((sparse_csr, "csr"), (sparse_csc, "csc"), (sparse_bsr, "bsr"), (sparse_bsc, "bsc")):
-    _names = _Names(_own)
+    _names = Names(_own)
     _publish_compressed(f"sparse_{_name}_tensor", _names.starts, _names.plain, _own)
 
 describe(
@@ -311,7 +251,7 @@ publish_python(
     lambda i, j, v, size, laid, pinned: check_compressed(laid, i, j, v, size), method=False,
 )  # fmt: skip
 for _own, _name in ((sparse_csr, "csr"), (sparse_csc, "csc"), (sparse_bsr, "bsr"), (sparse_bsc, "bsc")):
-    _names = _Names(_own)
+    _names = Names(_own)
     publish_python(
         f"_validate_sparse_{_name}_tensor_args(Tensor {_names.starts}, Tensor {_names.plain}, Tensor values, "
         "int[] size, bool? check_pinning=None)",

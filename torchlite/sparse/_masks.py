@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..backends.sparse import coo, like
 from ..core.declare import describe, publish
 from ..core.machine import Tensor
+from ..core.values import missing_kernel_of
 from ._compressed import as_coo, values_there
 from ._coo import at_places, coalesced, matched, places
 from ._family import OfTensors, is_compressed, is_coo, is_sparse
@@ -35,8 +36,13 @@ def masked(self: Tensor, mask: Tensor) -> Tensor:
 
 
 def _refuse_dense(self: Tensor, mask: Tensor) -> None:
-    if not is_sparse(mask):
-        mask._nnz()  # which says that it has none
+    if is_sparse(mask):
+        return
+    if is_compressed(self):
+        raise RuntimeError(
+            "sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got Strided"
+        )
+    raise missing_kernel_of("_nnz" if is_coo(self) else "sparse_mask", mask.backend.real)
 
 
 def at_places_of(g: Tensor, mask: Tensor) -> Tensor:

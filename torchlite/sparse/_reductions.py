@@ -32,7 +32,7 @@ def _reduced(t: Tensor, dims: Sequence[int]) -> list[int]:
 
 def sum_dims(t: Tensor, dims: Sequence[int]) -> Tensor:
     """The sum over dimensions: dense, if all of the sparse ones are among them."""
-    array: Coo = t.array
+    array: Coo = coalesced(t.array)
     dims = _reduced(t, dims)
     sparse = array.sparse_dim
     rest = [d - sparse + 1 for d in dims if d >= sparse]
@@ -42,7 +42,7 @@ def sum_dims(t: Tensor, dims: Sequence[int]) -> Tensor:
     if not kept:
         return values.sum(0)
     if len(kept) == sparse:
-        return coo(array.indices, values, shape, array.coalesced)
+        return coo(array.indices, values, shape, True)
     return like(t, coalesced(Coo(array.indices[kept], values, shape)))
 
 

@@ -192,15 +192,27 @@ def _index_put(
         if (place >= ragged.counts()[which]).any():
             raise RuntimeError("Some indices in the ragged dimension are out of bounds!")
         inner[ragged.dim - 1] = ragged.offsets[which] + place
-    elif ragged.lengths is not None or inner:
+    elif ragged.lengths is not None or ragged.dim > 1:
         raise RuntimeError(
             "index_put(): If ragged dimension is not part of indices, this only works on contiguous NJTs"
         )
     else:  # whole components
         chosen = (which == tensors.arange(ragged.batch).unsqueeze(1)).any(1)
-        inner = [None] * (ragged.dim - 1) + [chosen.repeat_interleave(ragged.counts())]
+        inner = [chosen.repeat_interleave(ragged.counts())]
     made = func(values_of(self), tuple(inner), values, accumulate)
     return self if made is self._values else nested(made, ragged)
+
+
+@rule("masked_select")
+def _masked_select(func: Callable[..., Any], self: NestedTensor, mask: NestedTensor) -> NestedTensor:
+    if self.dim() > 2:
+        raise RuntimeError("masked_select only support 2-D selections currently")
+    if tuple(mask.shape) != tuple(self.shape):
+        raise RuntimeError(f"Mask with shape {mask.shape} is not compatible with input's shape {self.shape}")
+    self, mask = compact(self), compact(mask)
+    chosen = values_of(mask)
+    before = tensors.cat([chosen.new_zeros(1, dtype=dt.int64), chosen.cumsum(0)])  # so many are chosen up to there
+    return nested(func(values_of(self), chosen), Ragged(before[self._ragged.offsets]))
 
 
 # ---- rearranging

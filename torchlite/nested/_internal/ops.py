@@ -176,6 +176,21 @@ rule(_OF_VALUES)(_of_values)
 rule(_LIKE)(_of_values)
 
 
+@rule("embedding_bag")
+def _embedding_bag(
+    func: Any, input: NestedTensor, weight: Tensor, offsets: None = None, *args: Any, per_sample_weights: Any = None,
+    **named: Any,
+) -> Tensor:  # fmt: skip
+    """The components are the bags."""
+    if isinstance(per_sample_weights, NestedTensor):
+        per_sample_weights = values_of(per_sample_weights)
+    starts = input._ragged.offsets[:-1]
+    made: Tensor = func(
+        values_of(input), weight, starts, *args, per_sample_weights=per_sample_weights, **named
+    )
+    return made
+
+
 @rule("new_empty new_full new_ones new_zeros")
 def _new(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")
@@ -211,7 +226,8 @@ def _equal(func: Callable[..., Any], self: NestedTensor, other: NestedTensor, *a
 
 
 @rule("matmul __matmul__ bmm __rmatmul__")
-def _matmul(func: Callable[..., Any], self: Any, other: Any) -> Any:
+def _matmul(func: Callable[..., Any], self: Any, *args: Any, **named: Any) -> Any:
+    (other,) = (*args, *named.values())  # which has several names
     if name_of(func) == "__rmatmul__":
         self, other = other, self
     a, b = (isinstance(t, NestedTensor) for t in (self, other))
@@ -224,6 +240,9 @@ def _matmul(func: Callable[..., Any], self: Any, other: Any) -> Any:
             return from_padded(padded(self, 0).matmul(other), self)
     if a and b and self._ragged.dim == last and other._ragged.dim == other.dim() - 2:
         return padded(self, 0).matmul(padded(other, 0))
+    if b and not a and other._ragged.dim == other.dim() - 1 and self.dim() == other.dim():
+        other = compact(other)
+        return from_padded(self.matmul(padded(other, 0)), other)
     shapes = [tuple(t.shape) if isinstance(t, NestedTensor) and t is self else t.shape for t in (self, other)]
     raise RuntimeError(f"matmul(): not supported between inputs of shapes {shapes[0]} and {shapes[1]}")
 

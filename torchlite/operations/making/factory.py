@@ -31,7 +31,7 @@ from ...core.state import Mode, State, local
 from ...core.structs import Defaults
 from ...core.values import CPU, Backend, dt, get_default_device, out_of_memory, strided, warn
 from ...core.values.errors import out_resized, tell_of_half_complex
-from ...core.values.layout import COMPRESSED
+from ...core.values.layout import COMPRESSED, jagged
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
@@ -190,8 +190,9 @@ class Factory:
         return result._require_grad(True) if requires_grad else result
 
     def laid(self, own: Sequence[Any], laid: Any) -> Any:
-        """The layout that a call asks for."""
-        return laid or (own[0].backend.layout if self.like else strided)
+        """The layout that a call asks for; this makes no nested tensors, and the jagged one is none to it."""
+        laid = laid or (own[0].backend.layout if self.like else strided)
+        return strided if laid is jagged else laid
 
     def of_layout(self, laid: Any, own: Sequence[Any], d: Any, backend: Backend) -> Tensor:
         """A tensor of a sparse layout, for those who know how to make one."""
