@@ -27,7 +27,7 @@ def add_reduce(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     if array.size > 2 * FEW and array.ndim > 1 and array.__class__ is np.ndarray:  # devices add in trees
         axes = axis if axis.__class__ is tuple else range(array.ndim) if axis is None else (axis,)
         array = _folded(xp, array, tuple(axes))
-    return xp.add.reduce(array, axis, None, None, keepdim)
+    return xp.add.reduce(array, axis=axis, keepdims=keepdim)
 
 
 def _folded(xp: Namespace, array: Array, axes: tuple[int, ...]) -> Any:

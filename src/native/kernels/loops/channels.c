@@ -18,7 +18,7 @@ void IN_ISA(channel_statistics)(const float *restrict x, double *restrict mean, 
         double sum = 0, squares = 0, part;
         for (N i = 0; i < n; i++) {
             const float *row = x + (i * channels + c) * size;
-            IN_ISA(add_up)(row, 0, &part, size);
+            WIDE_SUM(part, size, row[i])
             sum += part;
         }
         const double m = sum / (n * size);
