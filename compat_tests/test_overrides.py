@@ -10,6 +10,7 @@ import pytest
 import torchlite as torch
 from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from torchlite.core.machine.registry import functions
+from torchlite.core.state import local
 from torchlite.overrides import TorchFunctionMode
 
 from .side_by_side import same_story
@@ -132,6 +133,22 @@ def test_modes_are_asked_first_and_the_innermost_of_them():
     before = len(asked)
     torch.square(t)
     assert len(asked) == before
+
+
+def test_a_mode_that_is_kept_somewhere_changes_nothing():
+    """As the frames of an exception do that was raised inside: tensors ask as long as there is one."""
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        kept = local.state.mode
+        assert torch.nn.LazyLinear(3)(torch.ones(2, 4)).shape == (2, 3)
+    assert kept.functions
+    test_subclasses_are_asked_before_their_bases()
+    test_results_keep_the_subclass()
+    assert torch.nn.LazyLinear(3)(torch.ones(2, 4)).shape == (2, 3)
 
 
 def test_subclasses_can_be_left_unasked():

@@ -52,6 +52,8 @@ def by_the_library(depth: int) -> bool:
 class _Asking:
     """A method, or what reads or writes an attribute, that asks who takes it over. It equals the one it stands for."""
 
+    part = False  # whether it reads or writes a part of the tensor
+
     def __init__(self, plain: Callable[..., Any]) -> None:
         self.plain = plain
         functools.update_wrapper(self, plain)
@@ -60,8 +62,9 @@ class _Asking:
         return self.ask(2, args, kwargs)
 
     def ask(self, depth: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Tell of a call from so many frames up. What the library itself asks of plain tensors, nobody is told."""
-        if not needs_dispatch(args, kwargs) or (not overrides(type(args[0])) and by_the_library(depth)):
+        """Tell of a call from so many frames up, but for what the library asks of plain tensors, or for parts."""
+        inner = self.part or not overrides(type(args[0]))
+        if not needs_dispatch(args, kwargs) or (inner and by_the_library(depth)):
             return self.plain(*args, **kwargs)
         return self.tell(args, kwargs)
 
@@ -91,11 +94,21 @@ class _AskingOperator(_Asking):
             return NotImplemented
 
 
+class _AskingAccess(_Asking):
+    """What reads or writes an attribute. Handlers know such functions by the name of their type."""
+
+
+_AskingAccess.__name__ = "method-wrapper"
+
+
 class _AskingProperty(property):
     """A property that asks. What handlers are told of it is what `Tensor.shape.__get__` and `__set__` are."""
 
     def __init__(self, plain: Any) -> None:
-        read, write = _Asking(plain.__get__), _Asking(plain.__set__) if hasattr(plain, "__set__") else None
+        read = _AskingAccess(plain.__get__)
+        write = _AskingAccess(plain.__set__) if hasattr(plain, "__set__") else None
+        for access in filter(None, (read, write)):
+            access.part = not isinstance(plain, property)
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
             None if write is None else lambda t, value: write.ask(2, (t, value), {}),
