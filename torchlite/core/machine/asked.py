@@ -127,9 +127,10 @@ _asking: dict[str, Any] = {}
 
 def _attributes(plain_class: type) -> dict[str, Any]:
     """What asks, by name, for the attributes that the class has now."""
+    own, parts = vars(plain_class), vars(TensorParts)
     for kind, names in _KINDS:
         for name in names:
-            plain = inspect.getattr_static(plain_class, name, None)
+            plain = own.get(name) or parts.get(name)
             known = _asking.get(name)
             if plain is not None and plain is not known and (known is None or plain is not known.plain):
                 _asking[name] = kind(plain)
