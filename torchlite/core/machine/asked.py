@@ -97,6 +97,10 @@ class _AskingOperator(_Asking):
 class _AskingAccess(_Asking):
     """What reads or writes an attribute. Handlers know such functions by the name of their type."""
 
+    def __init__(self, plain: Callable[..., Any], part: bool) -> None:
+        super().__init__(plain)
+        self.part = part
+
 
 _AskingAccess.__name__ = "method-wrapper"
 
@@ -105,10 +109,9 @@ class _AskingProperty(property):
     """A property that asks. What handlers are told of it is what `Tensor.shape.__get__` and `__set__` are."""
 
     def __init__(self, plain: Any) -> None:
-        read = _AskingAccess(plain.__get__)
-        write = _AskingAccess(plain.__set__) if hasattr(plain, "__set__") else None
-        for access in filter(None, (read, write)):
-            access.part = not isinstance(plain, property)
+        part = not isinstance(plain, property)
+        read = _AskingAccess(plain.__get__, part)
+        write = _AskingAccess(plain.__set__, part) if hasattr(plain, "__set__") else None
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
             None if write is None else lambda t, value: write.ask(2, (t, value), {}),
