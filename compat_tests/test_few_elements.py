@@ -25,8 +25,8 @@ CALLS = {
     "softmax, first": lambda lib, x: lib.softmax(x, 0),
     "_softmax": lambda lib, x: lib._softmax(x, x.dim() - 1, False),
     "log_softmax": lambda lib, x: lib.nn.functional.log_softmax(x, -1),
-    "layer_norm": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], x[(0,) * (x.dim() - 1)], None, 0.1),
-    "layer_norm, biased": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], None, lib.ones(x.shape[-1])),
+    "layer_norm": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], row(x), None, 0.1),
+    "layer_norm, biased": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], None, row(x) * 0),
     "max": lambda lib, x: x.max(),
     "min": lambda lib, x: x.min(),
     "var": lambda lib, x: x.var(),
@@ -41,6 +41,10 @@ CALLS = {
         x.reshape(-1, x.shape[-1]), classes(lib, x), ignore_index=0, reduction="sum"
     ),
 }  # fmt: skip
+
+
+def row(x: Any) -> Any:
+    return x[(0,) * (x.dim() - 1)]
 
 
 def places(lib: Any, x: Any) -> Any:
