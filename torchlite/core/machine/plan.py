@@ -27,7 +27,7 @@ from .node import UNVERSIONED, shared_counter
 from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
-from .remembered import MISSED, in_steps, of_kernel, remember
+from .remembered import forget, in_steps, knowing, of_kernel, remember
 from .tensor import Tensor, wrap, wrap_shown
 from .view import NO_GRAD, ORDINARY, View, requires_grad
 
@@ -87,7 +87,13 @@ class Plans:
         self.failed: float = 0  # calls that had no plan, as long as no form has one
         self.by_form: dict[Any, Plan] = {}
         self.get = self.by_form.get
-        self.known: list[Any] = []  # without the native build: what knows calls again (remembered.py)
+        self.known: list[Any] = []  # without the native build: the functions that know calls again (remembered.py)
+
+    def knowing(self, general: Callable[..., Any]) -> Any:
+        """A function that knows calls again that are remembered, and leaves others to `general`: no native one."""
+        made = knowing(general, self)
+        self.known.append(made)
+        return made
 
     def renew(self) -> None:
         """Forget the plans of an era that has ended."""
@@ -96,12 +102,13 @@ class Plans:
 
     def forget(self) -> None:
         self.by_form.clear()
-        self.known.clear()
+        for function in self.known:
+            forget(function)
 
     def remember(self, function: Any, args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
         """Let calls of the function that are like this one find their plan at once."""
         if native is None:
-            remember(self.known, args, kwargs, plan)
+            remember(function, args, kwargs, plan)
         else:
             native.remember(function, args, kwargs, plan, in_native)
 
@@ -132,18 +139,13 @@ def planned(
     `find(args, kwargs)` is what it comes to: an op and its bound arguments, a list of such steps, or None.
     """
     plans = plans or Plans()
-    get, known = plans.get, plans.known
+    get = plans.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
         if plans.era is not Defaults.era:
             plans.renew()
-        if mode.plain:
-            for function in known:
-                results = function(args, kwargs, state, mode)
-                if results is not MISSED:
-                    return results
         if mode.plain and plans.failed < _TRIED and "out" not in kwargs:
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors, plans.levels)
@@ -164,7 +166,7 @@ def planned(
             return state.levels[-1].by_plan(plans, find, general, made, args, kwargs)
         return general(*args, **kwargs)
 
-    made = call if native is None else accelerated(native.planned, call, in_place)
+    made = plans.knowing(call) if native is None else accelerated(native.planned, call, in_place)
     return made
 
 
@@ -233,7 +235,7 @@ def plan_op(
     run = of_kernel(
         template, sources, len(tensors), kernel=kernel, single=single, check=check, bound=bound, settle=settle,
         array_class=backend.Array, asarray=backend.asarray, numpy_type=numpy_type, result_type=result_type,
-        known=known, wrapped=_wrapped, wrap_unmarked=wrap_unmarked, wrap_results=wrap_results, out_dtype=out_dtype,
+        known=known, wrapped=_wrapped, wrap_results=wrap_results, out_dtype=out_dtype,
         backend=backend, record=record, after=after,
     )  # fmt: skip
     singles = [(at, which) for at, which in sources if which.__class__ is int]
