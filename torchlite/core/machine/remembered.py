@@ -19,6 +19,7 @@ from .node import UNVERSIONED
 from .overrides import PLAIN
 from .tensor import Tensor
 
+Places = Sequence[tuple[int, Any]]  # where tensors stand among arguments, and which: its number, or those of several
 MISSED = object()  # what a call comes to that is not known
 _ABSENT = object()  # stands for an argument that is not given
 _MOST = 4  # structures that are known of one function
@@ -169,24 +170,36 @@ class _Structure(NamedTuple):
         return written(self.text(_FORM), ABSENT=_ABSENT, UNVERSIONED=UNVERSIONED, **self.kinds)(*args, **kwargs)
 
 
-def of_kernel(arguments: Sequence[Any], sources: Sequence[tuple[int, Any]], count: int, **names: Any) -> Any:
+def of_kernel(
+    values: Sequence[Any], operands: Places, arguments: Sequence[Any], sources: Places, count: int, **names: Any
+) -> Any:
     """The plan that calls a kernel with the arrays of `count` tensors at their places among arguments.
 
     It knows `names`; steps that are None are left out. What it is to do until results are settled, it asks each time.
     """
-    items = [f"value{i}" for i in range(len(arguments))]
-    for at, which in sources:
-        single = which.__class__ is int
-        items[at] = f"tensors[{which}].array" if single else f"[{', '.join([f'tensors[{k}].array' for k in which])}]"
     tracked = " or ".join([f"tensors[{k}].edge is not None" for k in range(count)])
     source = _OF_KERNEL.format(
-        check="" if names["check"] is None else "check(*bound(tensors))",
-        items=", ".join(items),
+        check="" if names["check"] is None else f"check({_filled('given', values, operands, '')})",
+        items=_filled("value", arguments, sources, ".array"),
         wrap=_WRAP_ONE if names["single"] else _WRAP_SEVERAL,
         record="" if names["record"] is None else f"if mode.grad and ({tracked}): record(tensors, bound, results)",
         returned="results" if names["after"] is None else "after(results, tensors)",
     )
-    return written(source, settled=False, new=object.__new__, Tensor=Tensor, **names, **{f"value{i}": value for i, value in enumerate(arguments)})
+    names |= {f"value{i}": value for i, value in enumerate(arguments)}
+    names |= {f"given{i}": value for i, value in enumerate(values)}
+    return written(source, settled=False, new=object.__new__, Tensor=Tensor, **names)
+
+
+def _filled(name: str, values: Sequence[Any], places: Places, part: str) -> str:
+    """Arguments as a call names them: values by their names, and tensors, or a part of each, at their places."""
+    items = [f"{name}{i}" for i in range(len(values))]
+    for at, which in places:
+        if which.__class__ is int:
+            items[at] = f"tensors[{which}]{part}"
+        else:
+            several = ", ".join([f"tensors[{k}]{part}" for k in which])
+            items[at] = f"[{several}]" if part else f"({several},)"
+    return ", ".join(items)
 
 
 def in_steps(steps: Sequence[Any], count: int) -> Any:
@@ -209,7 +222,8 @@ def in_steps(steps: Sequence[Any], count: int) -> Any:
 
 
 def written(source: str, **names: Any) -> Any:
-    """What a source that knows these names calls `written`."""
+    """What a source that knows these names, and counts as this library's, calls `written`."""
+    names["__package__"] = __package__
     exec(_compiled(source), names)
     made = names.pop("written")  # which would be in a cycle with it otherwise
     made.__code__ = made.__code__.replace()  # of its own, for the interpreter to adapt to what it is called with
