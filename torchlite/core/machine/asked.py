@@ -113,7 +113,7 @@ class _AskingProperty(property):
         part = not isinstance(plain, property)
         read = _AskingAccess(plain.__get__, part)
         refused = Refusal(plain.__name__) if part else plain.fset if isinstance(plain.fset, Refusal) else None
-        write = refused or _AskingAccess(plain.__set__, part)
+        write = _AskingAccess(refused or plain.__set__, part)
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
             refused or (lambda t, value: write.ask(2, (t, value), {})),
