@@ -60,8 +60,9 @@ def sigmoid(array: np.ndarray) -> np.ndarray:
     result = np.asarray(np.negative(array))  # a number, of a 0-dim array
     np.exp(result, result)
     np.add(result, _UNITS[array.dtype], result)
-    np.reciprocal(result, result)
-    return result
+    if array.dtype.kind == "c":  # zeros of quotients have other signs than those of NumPy's reciprocals
+        return np.divide(_UNITS[array.dtype], result, result)
+    return np.reciprocal(result, result)
 
 
 def total(array: np.ndarray, axis: None, keepdim: bool) -> Any:
