@@ -123,6 +123,52 @@ def test_gradients_of_determinants_of_singular_matrices_can_be_differentiated(to
         tell(torch.autograd.grad(grad.square().sum(), x)[0].round(decimals=9).abs())
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["sigmoid", "reciprocal"])
+def test_zeros_of_complex_quotients_have_signs(name, dtype):
+    parts = [0.75, -0.75, 0.0, -0.0]
+
+    @same_story
+    def program(torch, tell):
+        for factor in (1, 200):  # NumPy has several ways for reciprocals, by how many there are
+            z = torch.tensor([complex(a, b) for a in parts for b in parts] * factor, dtype=getattr(torch, dtype))
+            made = torch.view_as_real(getattr(z, name)())
+            tell(made.signbit().masked_fill(made.isnan(), False))
+
+    program()
+
+
+HOOKS = {
+    "packed as a copy": (lambda t: t.clone(), lambda t: t),
+    "packed as a copy without a history": (lambda t: t.detach().clone(), lambda t: t),
+    "unpacked as a copy without a history": (lambda t: t, lambda t: t.detach().clone()),
+}
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("function", ["x.sin()", "x * x * x.sum()", "x.prod()", "x.cumprod(0)"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_tangents_are_the_same_whatever_hooks_make_of_what_is_saved(function, hooks, dtype):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([0.5, 0.75, -0.75, 1.5], dtype=getattr(torch, dtype), requires_grad=True)
+
+        def f(x):
+            return eval(function, {"x": x})
+
+        def tangent(x):
+            return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+
+        with warnings.catch_warnings(), torch.autograd.graph.saved_tensors_hooks(*HOOKS[hooks]):
+            warnings.filterwarnings("ignore", ".*torch.jit.script")
+            both = torch.func.jvp(tangent, (x,), (torch.ones_like(x),))
+        for y in both:
+            (g,) = torch.autograd.grad(y.sum().abs(), x, retain_graph=True)
+            tell(torch.view_as_real(g + 0j).round(decimals=9))
+
+    program()
+
+
 # ---- results that are computed when they are read
 
 

@@ -286,10 +286,11 @@ def _diagonal(
 def _transposed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """The tangents as the derivative of the backward formulas with respect to the gradients they are given."""
     given = [t for i, _ in op.rules for t in _listed(tangents[i])]
-    node = _node(op, primals, results, [t is not None for t in given])
     state = local.state
     outer = state.mode
-    gradients, found = state.within(with_grad(outer, True), _applied, node, primals, results)
+    unseen = outer.but(saved_hooks=()) if outer.saved_hooks else outer  # what is kept here is kept for this alone
+    node = state.within(unseen, _node, op, primals, results, [t is not None for t in given])
+    gradients, found = state.within(with_grad(unseen, True), _applied, node, primals, results)
     roots = []
     for g, t in zip(found, given, strict=True):
         edge = None if g is None or t is None else resolve(g)
@@ -321,11 +322,7 @@ def _node(op: Op, primals: Sequence[Any], results: Sequence[Any], needed: Sequen
     edges = tuple([n or None for n in needed])
     node = op.node_class(edges, tuple([form_of(r) for r in results]))
     node.operand_forms = op.operand_forms(primals, results, [None] * len(edges))
-    state = local.state
-    mode = state.mode
-    if mode.saved_hooks:  # nothing is kept for backward here
-        mode = mode.but(saved_hooks=())
-    state.within(mode, op.save, node, primals, results)
+    op.save(node, primals, results)
     node.saved_entries = tuple([
         (results[at], version_of(results[at])) if is_result and entry is not None else entry
         for entry, (is_result, at, _) in zip(node.saved_entries, op._to_save, strict=True)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ..core.memory import Resized, root
-from ..core.native import in_c
+from ..core.native import in_c, native
 from ..core.structs import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
+from ..kernels.few import FITS, ByForm
 from ..kernels.products import prod
 from ..kernels.summing import add_reduce
 from .base import Backend, cast_array, register_backend
@@ -58,8 +59,9 @@ def sigmoid(array: np.ndarray) -> np.ndarray:
     result = np.asarray(np.negative(array))  # a number, of a 0-dim array
     np.exp(result, result)
     np.add(result, _UNITS[array.dtype], result)
-    np.reciprocal(result, result)
-    return result
+    if array.dtype.kind == "c":  # zeros of quotients have other signs than those of NumPy's reciprocals
+        return np.divide(_UNITS[array.dtype], result, result)
+    return np.reciprocal(result, result)
 
 
 def total(array: np.ndarray, axis: None, keepdim: bool) -> Any:
@@ -108,9 +110,17 @@ class NumPyBackend(Backend):
             know(cpu=self, guarded=self.guarded)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
-        """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one."""
+        """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one.
+
+        Without any in C, some are made for few elements.
+        """
         kernel = super().kernel(op)
+        if native is None:
+            return ByForm(kernel, FITS[op.name]) if op.name in FITS else kernel
         return kernel if op.name in _SUMS else in_c(op.name, kernel)
+
+    def fitted(self, kernel: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
+        return kernel.fitted(*arguments) if isinstance(kernel, ByForm) else kernel
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         try:

@@ -386,7 +386,7 @@ def wrap_unmarked(array: Array, d: dt.dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array, in a mode that is plain."""
     t = _new(Tensor)
     t.array = array
-    t.dtype = d
+    t.dtype_ = d
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
     return t
@@ -396,7 +396,7 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
     """A view without a history of its own: `array` shows part of its memory, `step` is how."""
     result = _new(Tensor)
     result.array = array
-    result.dtype = source.dtype
+    result.dtype_ = source.dtype
     result.backend = source.backend
     result._grad = result.extra = None
     view = result.edge = _new(View)

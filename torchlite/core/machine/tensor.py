@@ -47,7 +47,7 @@ def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array."""
     t = _new(Tensor)
     t.array = array
-    t.dtype = dtype_
+    t.dtype_ = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
     state = _mode.local.state
@@ -392,7 +392,7 @@ class Tensor(TensorBase):
         if self.backend.home.level:
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
         check_data(self, value)
-        self.array, self.dtype = value.array, value.dtype
+        self.array, self.dtype_ = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
 
     @data.deleter

@@ -95,7 +95,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return _get(self, index)
         result = _new(Tensor)
         result.array = array
-        result.dtype = self.dtype
+        result.dtype_ = self.dtype
         result.backend = backend
         result._grad = result.extra = result.edge = None
         if recording:
