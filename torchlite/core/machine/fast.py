@@ -61,7 +61,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                     array = array[...]  # what is not row-major has a base
                 result = _new(Tensor)
                 result.array = array
-                result.dtype = dtype
+                result.dtype_ = dtype
                 result.backend = backend
                 result.edge = result.counter = result._grad = result.extra = None
                 if input.edge is not None and record is not None and mode.grad:
@@ -117,7 +117,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
             if fits:
                 result = _new(Tensor)
                 result.array = array
-                result.dtype = dtype
+                result.dtype_ = dtype
                 result.backend = backend
                 result.edge = result.counter = result._grad = result.extra = None
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
