@@ -178,7 +178,9 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
         if len(args) == 1 and not named and local.state.mode.plain:
             t = args[0]
             if t.__class__ is Tensor or (t.__class__ in PLAIN and not t.backend.handed):
-                return t._alias()
+                made = fast.wrap_unmarked(t.array, t.dtype, t.backend.real)
+                made.counter = shared_counter(t)
+                return made
         return general(*args, **named)
 
     made = quick(call, "detach")
