@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .machine.hooks import Hooks
     from .machine.tensor_base import Extra
     from .state.mode import Mode
-    from .values import dt
     from .values.dtype import dtype
 
 C = TypeVar("C")
@@ -44,7 +43,7 @@ class TensorParts(_Struct):
     _grad: Tensor | None
     extra: Extra | None
     if TYPE_CHECKING:
-        dtype_: dt.dtype  # the same, for those who write it: `dtype` is only asked for
+        dtype_: Any  # the same, for those who write it: `dtype` is only asked for
 
 
 if native is None:

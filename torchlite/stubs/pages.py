@@ -110,7 +110,10 @@ def _class(words: Words, cls: type, definition: Definition) -> list[str]:
 
 def _is_for_use(f: Any) -> bool:
     """Whether a property's function is there, and not to refuse."""
-    return f is not None and getattr(f, "__annotations__", {}).get("return") != "NoReturn"
+    if f is None:
+        return False
+    called = f if inspect.isfunction(f) else type(f).__call__
+    return getattr(called, "__annotations__", {}).get("return") != "NoReturn"
 
 
 _NOT_SHOWN = frozenset((
