@@ -164,6 +164,9 @@ class NumPyBackend(Backend):
     def write(self, array: np.ndarray, value: Any) -> None:
         host.copyto(array, value, casting="unsafe")
 
+    def fill(self, array: np.ndarray, number: float) -> None:
+        array.fill(number)
+
     def pointer(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]
 
