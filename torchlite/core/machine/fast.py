@@ -61,7 +61,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                     array = array[...]  # what is not row-major has a base
                 result = _new(Tensor)
                 result.array = array
-                result.dtype = dtype
+                result.dtype_ = dtype
                 result.backend = backend
                 result.edge = result.counter = result._grad = result.extra = None
                 if input.edge is not None and record is not None and mode.grad:
@@ -117,7 +117,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
             if fits:
                 result = _new(Tensor)
                 result.array = array
-                result.dtype = dtype
+                result.dtype_ = dtype
                 result.backend = backend
                 result.edge = result.counter = result._grad = result.extra = None
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
@@ -293,10 +293,20 @@ def recorder(op: Any, whole: bool = False) -> Callable[[Tensor, Tensor], None]:
         node.plain_values = ()
         node.output_forms = ((result.array.shape, dtype, result.backend),)
         kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
-        node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
+        node.saved_entries = (*kept, _saved_result(result)) if keeps_result else kept
         result.edge = (node, 0)
 
     return record
+
+
+def _saved_result(result: Tensor) -> SavedOutput:
+    """`SavedOutput` for the only result of a plain call, which nobody has seen yet."""
+    saved = _new(SavedOutput)
+    saved.output = saved.version = 0
+    result.counter = Counter()
+    saved.tensor = wrap_unmarked(result.array, result.dtype, result.backend)
+    saved.tensor.counter = result.counter
+    return saved
 
 
 def _kept_of_two(op: Any) -> Kept | None:
@@ -466,8 +476,9 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             except (AttributeError, KeyError):
                 pass
             else:
-                array = state.quiet(kernel, input.array, None, False)
-                if array.__class__ is not backend.Array:
+                source = input.array
+                array = state.quiet(kernel, source, None, False)
+                if array.__class__ is not source.__class__:
                     array = backend.asarray(array)
                 result = wrap_unmarked(array, dtype, backend)
                 if record is not None and input.edge is not None and mode.grad:

@@ -62,7 +62,7 @@ _WRAP_ONE = """
  if outputs.dtype is numpy_type and outputs.base is None:
   results = new(Tensor)
   results.array = outputs
-  results.dtype = result_type
+  results.dtype_ = result_type
   results.backend = backend
   results.edge = results.counter = results._grad = results.extra = None
  else: results = wrap_results(outputs, out_dtype, backend)"""

@@ -18,7 +18,7 @@ from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, typ
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
 from ..values.pickling import shown_in
-from ..values.size import size
+from ..values.size import SIZES, size
 from .batching import refuse_batch
 from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
@@ -106,7 +106,7 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return size(self.array.shape)
+        return SIZES[self.array.shape]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one of its dimensions."""

@@ -9,6 +9,7 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
+from ...core.machine.view import requires_grad as wants_grad
 from ...core.memory import borrowed, lend
 from ...core.native import quick
 from ...core.state import local, look_past_forms
@@ -299,7 +300,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):
         return dispatch(numpy, (self,), {"force": True} if force else {})
-    if self.requires_grad and local.state.mode.grad:
+    if self.edge is not None and wants_grad(self) and local.state.mode.grad:
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         self = self.detach()
