@@ -138,37 +138,6 @@ def test_zeros_of_complex_quotients_have_signs(name, dtype):
     program()
 
 
-HOOKS = {
-    "packed as a copy": (lambda t: t.clone(), lambda t: t),
-    "packed as a copy without a history": (lambda t: t.detach().clone(), lambda t: t),
-    "unpacked as a copy without a history": (lambda t: t, lambda t: t.detach().clone()),
-}
-
-
-@pytest.mark.parametrize("hooks", HOOKS)
-@pytest.mark.parametrize("function", ["x.sin()", "x * x * x.sum()", "x.prod()", "x.cumprod(0)"])
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_tangents_are_the_same_whatever_hooks_make_of_what_is_saved(function, hooks, dtype):
-    @same_story
-    def program(torch, tell):
-        x = torch.tensor([0.5, 0.75, -0.75, 1.5], dtype=getattr(torch, dtype), requires_grad=True)
-
-        def f(x):
-            return eval(function, {"x": x})
-
-        def tangent(x):
-            return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
-
-        with warnings.catch_warnings(), torch.autograd.graph.saved_tensors_hooks(*HOOKS[hooks]):
-            warnings.filterwarnings("ignore", ".*torch.jit.script")
-            both = torch.func.jvp(tangent, (x,), (torch.ones_like(x),))
-        for y in both:
-            (g,) = torch.autograd.grad(y.sum().abs(), x, retain_graph=True)
-            tell(torch.view_as_real(g + 0j).round(decimals=9))
-
-    program()
-
-
 # ---- results that are computed when they are read
 
 

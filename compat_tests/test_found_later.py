@@ -292,6 +292,19 @@ def test_dimensions_are_looked_at_before_dtypes(name, dtype):
     program()
 
 
+@pytest.mark.parametrize("call", ["reshape(7)", "view(7)", "repeat_interleave(2, 0)", "unsqueeze(5)", "sum(5)"])
+def test_histories_that_may_not_be_asked_for_are_told_of_before_arguments(call):
+    @same_story
+    def program(torch, tell):
+        base = torch.ones(2, requires_grad=True).clone()
+        v = base.split([1, 1])[1].view(())
+        base[0] = 5.0
+        _tried(tell, lambda: eval(f"v.{call}", {"v": v}))
+        _tried(tell, lambda: eval(f"v.{call}", {"v": v.detach()}))
+
+    program()
+
+
 @pytest.mark.parametrize("call", ["softmax", "log_softmax", "softmin", "cumsum", "cumprod"])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_what_is_converted_before_dimensions_are_looked_at_is_told_of(call, dim):

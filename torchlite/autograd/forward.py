@@ -19,6 +19,7 @@ from ..backends.lazy import flipped
 from ..core.declare import Elementwise, Op, OpNode, ViewOp
 from ..core.machine import LEAF, UNVERSIONED, Node, SavedOutput, Tensor, TensorBase, View, resolve, version_of, wrap
 from ..core.machine.operands import form_of, requires_grad, tensors_in
+from ..core.machine.saved import Packed
 from ..core.machine.tangent import (
     TangentLevel,
     Untouched,
@@ -127,8 +128,8 @@ def give(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
 def _move_saved(node: OpNode, output: int, level: TangentLevel, tangent: Tensor | None) -> None:
     """What a node has saved of an output moves as that does."""
     for entry in node.saved_entries or ():
-        if isinstance(entry, SavedOutput) and entry.output == output and tangent is not None:
-            set_tangent(entry.tensor, level, tangent)
+        if isinstance(entry, (SavedOutput, Packed)) and entry.output == output and tangent is not None:
+            entry.move(level, tangent)
 
 
 def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:

@@ -178,8 +178,8 @@ class Backend:
         return self.from_host(source.to_host(array))
 
     def number(self, array: arrays.Array) -> np.ndarray:
-        """The value of an array of one element, 0-dim and on the host."""
-        return self.to_host(array).reshape(())
+        """An array of one element, on the host."""
+        return self.to_host(array)
 
     def cast(self, array: arrays.Array, dtype: np.dtype) -> Any:
         """A copy in another dtype."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..core.declare import Op
 
 _FLAT = np.dtype(np.uint8)
+_COPIED = 1024  # bytes
 
 # NumPy's names, of functions that do not ask operands for functions of their own: kernels get nothing but arrays.
 host = ModuleType("numpy")
@@ -142,7 +143,12 @@ class NumPyBackend(Backend):
         return array.copy("K")
 
     def from_fresh(self, array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-        """The same memory, as an array that is no view where that can be: operations on views ask for their strides."""
+        """The same numbers, as an array that is no view where that can be: operations on views ask for their strides.
+
+        Many stay where they are in memory; few are copied in less time than it takes to give their array a shape.
+        """
+        if array.nbytes <= _COPIED:
+            return array.reshape(shape).copy()
         whole = array if array.base is None else array.base
         own = isinstance(whole, np.ndarray) and whole.base is None and whole.dtype == array.dtype
         if own and whole.size == array.size and array.flags.c_contiguous and whole.flags.c_contiguous:
@@ -152,6 +158,8 @@ class NumPyBackend(Backend):
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
         return array
+
+    number = to_host
 
     def write(self, array: np.ndarray, value: Any) -> None:
         host.copyto(array, value, casting="unsafe")

@@ -266,15 +266,16 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
 @quick
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number."""
-    if self.array.size != 1:
-        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-    if self.is_meta:
+    array, backend = self.array, self.backend
+    if array.size != 1:
+        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    if not backend.values and self.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    told = self.backend.real if self.backend.handed else local.state.mode.seer
+    told = backend.real if backend.handed else local.state.mode.seer
     if told is not None:
         return told.number_of(self)
-    value = self.backend.real.number(self.array)
-    return float(value[()]) if self.dtype.is_floating_point else value.item()
+    value = backend.real.number(array).item()
+    return float(value) if self.dtype.is_floating_point else value
 
 
 aten.update(
