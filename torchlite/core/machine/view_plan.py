@@ -137,5 +137,6 @@ def _maker(source: Array, view: Array) -> Callable[[Array], Array] | None:
     if view.size == source.size:
         ways.append(operator.methodcaller("reshape", view.shape))
     if source.flags.c_contiguous and view.size:
-        ways.append(functools.partial(np.ndarray, view.shape, view.dtype, offset=offset, strides=view.strides))
+        lay: Callable[..., Any] = np.ndarray
+        ways.append(functools.partial(lay, view.shape, view.dtype, offset=offset, strides=view.strides))
     return next((way for way in ways if place(way(source)) == place(view)), None)
