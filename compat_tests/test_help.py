@@ -5,6 +5,7 @@ import doctest
 import importlib
 import inspect
 import json
+import operator
 import os
 import pickle
 import re
@@ -227,37 +228,44 @@ def test_distributions_live_where_pytorch_has_them(name: str) -> None:
     assert f"class {name}" in inspect.getsource(ours)
 
 
-# Classes that stand in a file beside the module that they are shown as members of, where `inspect` does not look.
-_BESIDE = """
-(Lazy(Conv|BatchNorm|InstanceNorm).*|MultiheadAttention|Parameter(List|Dict))
-(.*Storage|StorageType|LoadEndianness|SourceChangeWarning|safe_globals|set_default_mmap_options|skip_data)
-(Sym(Bool|Float|Int)|BackwardCFunction|FunctionCtx|GradientEdge|Node|.*saved_tensors.*|save_on_cpu|RemovableHandle)
-(Backend|BackendConfig|GroupMember|P2POp|group|_DatasetKind|GradScaler|autocast)
-"""
+_MADE = re.compile("Lazy(Conv|BatchNorm|InstanceNorm).*|[A-Z][A-Za-z0-9]+Storage")  # without a class statement
 
 
-def test_the_source_of_classes_is_found() -> None:
-    """Where PyTorch's is, while the alias lets the modules be those that classes are shown as members of."""
+@pytest.mark.parametrize("alias", [[], ["-m", "torchlite"]])
+def test_the_source_of_classes_is_found(alias: list[str]) -> None:
+    """Where PyTorch's is, whether or not there are modules of the names that classes bear."""
     wanted = []
     for namespace in _NAMESPACES:
         for name, value, model in named(namespace):
-            if inspect.isclass(value) and is_ours(value) and value.__name__ == name:
+            if inspect.isclass(value) and is_ours(value) and value.__name__ == name and not _MADE.fullmatch(name):
                 with contextlib.suppress(OSError, TypeError):
                     if f"class {name}" in inspect.getsource(model):
                         wanted.append(f"{namespace}.{name}")
+    root = "torch" if alias else "torchlite"
     program = (
         "import importlib, inspect, json, sys\n"
         "def found(path):\n"
         "    space, _, name = path.rpartition('.')\n"
+        f"    cls = getattr(importlib.import_module(space.replace('torch', {root!r}, 1)), name)\n"
         "    try:\n"
-        "        return f'class {name}' in inspect.getsource(getattr(importlib.import_module(space), name))\n"
+        "        return f'class {name}' in inspect.getsource(cls)[:300]\n"
         "    except (OSError, TypeError):\n"
         "        return False\n"
-        "print(json.dumps([path for path in json.load(sys.stdin) if not found(path)]))"
+        "print(json.dumps([path for path in json.load(sys.stdin) if not found(path)]))\n"
+        f"assert ('torch' in sys.modules) is {bool(alias)}"
     )
-    beside = re.compile("|".join(_BESIDE.split()))
     assert len(wanted) > 300
-    assert not [path for path in under_the_alias(program, wanted) if not beside.fullmatch(path.rpartition(".")[2])]
+    assert run_apart(alias, program, wanted) == []
+
+
+def test_the_source_is_that_of_the_library_that_has_the_class() -> None:
+    for name in ("SGD", "lr_scheduler.StepLR", "Optimizer"):
+        ours, theirs = operator.attrgetter(name)(torchlite.optim), operator.attrgetter(name)(torch.optim)
+        assert ours.__module__ == theirs.__module__
+        assert Path(inspect.getfile(ours)).is_relative_to(Path(torchlite.__file__).parent)
+        assert Path(inspect.getfile(theirs)).is_relative_to(Path(torch.__file__).parent)
+    with pytest.raises(TypeError, match="is a built-in class"):
+        inspect.getfile(int)
 
 
 def test_optimizers_made_of_others_have_their_source() -> None:
@@ -268,10 +276,10 @@ def test_optimizers_made_of_others_have_their_source() -> None:
     assert inspect.getsource(ours).lstrip().startswith("class NewCls(")
 
 
-def under_the_alias(program: str, given: Any) -> Any:
-    """What a program prints, as data, while torch means torchlite; it reads what it is given, as data too."""
+def run_apart(alias: list[str], program: str, given: Any) -> Any:
+    """What a program prints, as data, in a process of its own; it reads what it is given, as data too."""
     run = subprocess.run(
-        [sys.executable, "-m", "torchlite", "-c", program], input=json.dumps(given), capture_output=True, text=True,
+        [sys.executable, *alias, "-c", program], input=json.dumps(given), capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": str(Path(torchlite.__file__).parent.parent)},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -295,7 +303,7 @@ def test_under_the_alias_functions_bear_pytorchs_names() -> None:
         "    return getattr(importlib.import_module(space), name).__module__ or ''\n"
         "print(json.dumps({path: home(path) for path in json.load(sys.stdin)}))"
     )
-    found = under_the_alias(program, [*wanted])
+    found = run_apart(["-m", "torchlite"], program, [*wanted])
     public = {path: home for path, home in wanted.items() if home.startswith("torch") and "._" not in home}
     elsewhere = {path: (found[path], home) for path, home in public.items() if found[path] != home}
     # PyTorch hands these on from `torch.functional`, or from torch itself.

@@ -24,6 +24,13 @@ x.zero_(1)                         torch.cat()                       torch.cat(x
 torch.sum("x")                     torch.max(x, "a")                 torch.mean(x, "b")
 torch.max()                       x.round_(decimals="a")
 x.count_nonzero({}, x)             x.max("a", "b")
+x.view(2, 4 / 2)                   x.view((2, "a"))                  x.reshape(-1, 4 / 2)
+torch.zeros(2, 1.5)                torch.zeros((1.5, 2))             torch.zeros([2, 3, None])
+torch.ones(size=(2, "a"))          torch.empty((2, "a"), dtype="b")  torch.empty((2, "a"), foo=1)
+torch.randint(3, (2, "a"))         torch.full((2, x), 1.0)           torch.nn.Linear("a", 2)
+x.sum((0, "a"))                    torch.mean(x, dim=[0, None])      x.permute(0, "a")
+torch.split(x, [1, "a"])           torch.roll(x, (1, "a"), (0, 1))   x.expand(2, 2.0)
+torch.movedim(x, (0, "a"), (1, 0))  torch.nn.functional.pad(x, (1, 0.5))  torch.conv2d(x, x, None, (1, "a"))
 """
 
 

@@ -278,6 +278,21 @@ torch.nn.functional.linear(x, x); (x * 2).sum(0).shape
 """.replace("\n", ";").split(";")  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["shape", "dtype", "grad_fn"])
+def test_modes_are_not_told_of_attempts_to_write_to_what_is_only_asked_for(name):
+    @same_story
+    def asked(torch, tell):
+        noting, x = _Noting(torch), torch.ones(2, 3)
+        with noting.mode():
+            for change in (lambda: setattr(x, name, 5), lambda: delattr(x, name)):
+                with pytest.raises(AttributeError) as refused:
+                    change()
+                tell(str(refused.value), noting.seen)
+        tell(x.dtype, x.shape)
+
+    asked()
+
+
 @pytest.mark.parametrize("query", [query.strip() for query in QUERIES if query.strip()])
 def test_modes_are_told_what_is_asked_of_tensors(query):
     code = compile(query, query, "eval")

@@ -259,6 +259,18 @@ def test_legacy_files_know_the_source_of_modules(torch, tell):
             del sys.modules["net_in_a_file"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_sources_of_the_librarys_own_layers_are_not_compared():
+    torch = pytest.importorskip("torch")
+    data = [
+        saved(library, library.nn.Sequential(library.nn.ReLU()), _use_new_zipfile_serialization=False)
+        for library in (torch, torchlite)
+    ]
+    for library in (torch, torchlite):
+        for file in data:
+            assert type(library.load(io.BytesIO(file), weights_only=False)) is library.nn.Sequential
+
+
 # ---- what is shared, and what is kept
 
 

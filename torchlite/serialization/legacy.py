@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import Told, dt, warn
-from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
+from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION, is_own
 from .locations import checked
 from .messages import shown
 from .storages import decoded, named, true_or_false
@@ -155,6 +155,8 @@ def _no_ids(saved_id: Any) -> Any:
 
 def _module_class(cls: Any, file: str | None = None, source: str | None = None) -> Any:
     """The class of a saved module, with a warning if its source has changed since."""
+    if is_own(cls):
+        return cls
     try:
         now = inspect.getsource(cls)
     except (OSError, TypeError):

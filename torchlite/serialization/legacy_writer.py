@@ -44,6 +44,8 @@ class _LegacyIds(StorageIds):
         if cls in self.modules:
             return None
         self.modules.add(cls)
+        if is_own(cls):
+            return ("module", cls, None, None)
         try:
             source: str | None = inspect.getsource(cls)
             file = inspect.getsourcefile(cls)
@@ -54,6 +56,11 @@ class _LegacyIds(StorageIds):
             )
             source = file = None
         return ("module", cls, file, source)
+
+
+def is_own(cls: type) -> bool:
+    """Whether this is a layer of the library, whose source never was PyTorch's: to compare the two says nothing."""
+    return cls.__module__.partition(".")[0] in ("torch", "torchlite")
 
 
 def write_legacy(obj: object, file: Any, pickle_module: Any, protocol: int) -> None:

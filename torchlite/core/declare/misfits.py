@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..values import type_name
@@ -34,7 +35,7 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
                 return _missing(signature, max(at, len(args)))
             continue
         try:
-            param(args[at] if at < len(args) else named[at])
+            param(_first(param, args[at] if at < len(args) else named[at]))
         except TooLong:
             continue
         except Mismatch:
@@ -48,6 +49,43 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
             return f"{signature.name}() got multiple values for argument '{name}'"
         known.add(place)
     return f"{signature.name}(): expected a tensor among the arguments"
+
+
+def half_fit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> str | None:
+    """The error text for a call that fits by the first int of each list, which is all that PyTorch looks at before it
+    unpacks them."""
+    if method and signature.variadic and len(args) > 2:
+        args = (args[0], args[1:])
+    if not signature.fits(args, kwargs, method):
+        return None
+    params = [*signature.params[: len(args)], *[signature.params[signature.index(name) or 0] for name in kwargs]]
+    given = [*args, *kwargs.values()]
+    try:
+        for param, value in zip(params, given):
+            param(_first(param, value))
+    except Mismatch:
+        return None
+    return next(filter(None, map(partial(_not_unpacked, signature.name), params, given)), None)
+
+
+def _not_unpacked(name: str, param: Param, value: Any) -> str | None:
+    if _first(param, value) is not value:
+        for at, item in enumerate(value, 1):
+            try:
+                param.convert(item)
+            except TooLong:
+                continue
+            except Mismatch:
+                return (
+                    f"{name}(): argument '{param.called}' failed to unpack the object at pos {at} with error "
+                    f'"type must be {param.said()},but got {type_name(item)}"'
+                )
+    return None
+
+
+def _first(param: Param, value: Any) -> Any:
+    longer = param.type == "int" and param.sequence and isinstance(value, (list, tuple)) and len(value) > 1
+    return value[:1] if longer else value
 
 
 def _missing(signature: Signature, start: int) -> str:

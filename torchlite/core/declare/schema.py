@@ -24,7 +24,7 @@ from ..values.device import device
 from ..values.dtype import bool_, dtype
 from ..values.errors import miss, too_long, warn_once
 from ..values.layout import layout, memory_format
-from .misfits import Mismatch, TooLong, invalid_combination, misfit
+from .misfits import Mismatch, TooLong, half_fit, invalid_combination, misfit
 from .pytorchs_overloads import pytorchs_overloads
 
 _SPLIT = re.compile(r",\s*(?![^\[]*\])")
@@ -475,6 +475,10 @@ def refusal(
 ) -> TypeError:
     """The error for a call that fits none of these signatures, nor of PyTorch's overloads of that name."""
     overloads = [Signature(text) for text in pytorchs_overloads(name, method)] or signatures
+    for form in overloads:
+        told = half_fit(form.called(name), args, kwargs, method)
+        if told is not None:
+            return TypeError(told)
     if len(overloads) == 1 and overloads[0].factors:  # beside the older overloads
         overloads = [overloads[0].called(name).with_out(method)]
     elif len(overloads) == 1:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..structs import TensorParts
 from .overrides import dispatch, needs_dispatch, overrides
+from .read_only import Refusal
 
 _PROPERTIES = (
     "H", "T", "_backward_hooks", "_base", "_cdata", "_post_accumulate_grad_hooks", "_version", "data",
@@ -111,11 +112,12 @@ class _AskingProperty(property):
     def __init__(self, plain: Any) -> None:
         part = not isinstance(plain, property)
         read = _AskingAccess(plain.__get__, part)
-        write = _AskingAccess(plain.__set__, part) if hasattr(plain, "__set__") else None
+        refused = Refusal(plain.__name__) if part else plain.fset if isinstance(plain.fset, Refusal) else None
+        write = refused or _AskingAccess(plain.__set__, part)
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
-            None if write is None else lambda t, value: write.ask(2, (t, value), {}),
-            getattr(plain, "__delete__", None),
+            refused or (lambda t, value: write.ask(2, (t, value), {})),
+            refused or plain.__delete__,
             plain.__doc__,
         )
         self.plain = plain

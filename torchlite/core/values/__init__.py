@@ -1,6 +1,7 @@
 """What tensors are described by: dtypes, devices, sizes, layouts; and the words of errors."""
 
 from . import dtype as dt
+from . import sources as sources
 from .arrays import Array, Backend, DeviceLike, Namespace, or_own
 from .device import CPU, get_backend, get_default_device, set_default_device
 from .dtype import (

@@ -10,22 +10,17 @@ import importlib
 import operator
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 Named = TypeVar("Named")
 
 
 def bear_name(named: Any, module: str) -> None:
-    """Let a class, or a function, be shown as one of PyTorch's module. Where a class begins is forgotten by Python 3.13
-    then, which is as well where that module is in another file."""
+    """Let a class, or a function, be shown as one of PyTorch's module. Python 3.13 forgets where it begins then."""
     line = getattr(named, "__dict__", {}).get("__firstlineno__")
-    home = named.__module__
-    stays = home.partition(".")[2] == module.partition(".")[2] or (
-        module in sys.modules and sys.modules[module] is sys.modules.get(home)
-    )
     named.__module__ = module
-    if line is not None and stays:
+    if line is not None:
         named.__firstlineno__ = line
 
 
@@ -84,10 +79,15 @@ def _elsewhere(cls: type) -> bool:
     """Whether a class bears a name under which it would not be found."""
     if cls.__module__ != "torch" and not cls.__module__.startswith("torch."):
         return False
-    found = sys.modules.get(cls.__module__)
+    return not named_in(sys.modules.get(cls.__module__), cls)
+
+
+def named_in(module: ModuleType | None, cls: type) -> bool:
+    """Whether a module has a class under the name that it bears."""
+    found: Any = module
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
-    return found is not cls
+    return found is cls
 
 
 def _same(cls: type) -> type:

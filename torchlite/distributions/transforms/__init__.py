@@ -1,6 +1,6 @@
 """Transforms of numbers (`scalar`), and of vectors and matrices (`vector`)."""
 
-from ...core.values.sources import one_source
+from ...core.values import bear_name
 from .scalar import (
     AbsTransform,
     AffineTransform,
@@ -31,4 +31,5 @@ __all__ = [
     "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform", "identity_transform",
 ]  # fmt: skip
 
-one_source(globals(), "transform", "scalar", "vector")  # as pickles name them
+for _class in (_InverseTransform, *[globals()[name] for name in __all__ if name != "identity_transform"]):
+    bear_name(_class, __name__)  # as pickles name them

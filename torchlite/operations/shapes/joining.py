@@ -40,7 +40,10 @@ def _check_cat(arrays: Sequence[Any], dim: int) -> int:
 
 def _cat(backend: Backend, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
-    if all([array.flags.c_contiguous for array in arrays]):
+    for array in arrays:
+        if not array.flags.c_contiguous:
+            break
+    else:
         try:
             return xp.concatenate(arrays, dim)
         except (TypeError, ValueError):  # there are empty vectors to leave out, or errors to name
@@ -149,7 +152,8 @@ publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 def _stack(xp: Namespace, arrays: Sequence[Any], dim: int) -> Any:
     first = arrays[0].shape
-    dim = wrap_dim(dim, len(first) + 1)
+    if dim:
+        dim = wrap_dim(dim, len(first) + 1)
     for at, array in enumerate(arrays):
         if array.shape != first:
             raise RuntimeError(

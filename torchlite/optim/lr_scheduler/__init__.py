@@ -4,7 +4,6 @@ from typing import Any
 
 from ...absent import lacking
 from ...core.values import bear_name
-from ...core.values.sources import one_source
 from ..optimizer import Optimizer
 from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -37,8 +36,7 @@ __all__ = [
     "OneCycleLR", "PolynomialLR", "LRScheduler",
 ]  # fmt: skip
 
-one_source(globals(), "scheduler", "simple", "cycles", "combined", "plateau")
-for _class in (_LRScheduler, *[globals()[name] for name in __all__]):
+for _class in (_LRScheduler, _enable_get_lr_call, *[globals()[name] for name in __all__]):
     bear_name(_class, "torch.optim.lr_scheduler")
 
 __getattr__ = lacking(__name__)
