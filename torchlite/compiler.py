@@ -87,7 +87,7 @@ def _compiled(model: Any, backend: Any = None, fullgraph: bool = False) -> Any:
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if isinstance(model, OptimizedModule):
         return model
-    run = _unchanged
+    run: Callable[..., Any] = _unchanged
     if callable(backend):
         from .fx.captured import captured
 

@@ -3,7 +3,7 @@
 A call runs the function on fakes of its tensors, while a function mode writes down what is done to them; then what the
 backend made of the graph runs on the tensors themselves. Since this is done in every call, a graph holds for no more
 than the call it was made in, and nothing need be guarded: the backend is asked again where another graph comes out.
-What a graph cannot say, because it depends on values or leaves fakes behind, breaks it: the function runs as it is then.
+What a graph cannot say, because it depends on values or leaves fakes behind, breaks it: then it runs as it is.
 """
 
 from __future__ import annotations
