@@ -51,6 +51,9 @@ class _lu_with_info(_NamedTuple):
     LU: _Tensor
     pivots: _Tensor
     info: _Tensor
+class _pack_padded_sequence(_NamedTuple):
+    data: _Tensor
+    batch_sizes: _Tensor
 class _scaled_dot_product_flash_attention_for_cpu(_NamedTuple):
     output: _Tensor
     logsumexp: _Tensor

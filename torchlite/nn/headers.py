@@ -35,6 +35,7 @@ def known_by_form(comes_to: Callable[..., Any]) -> Callable[[Callable[..., Any]]
         call = overridable(f)
         made = public[call] = named_after(planned(find, call), call)
         made.__signature__, made.__annotations__ = inspect.signature(f), f.__annotations__
+        getattr(made, "general", made).__wrapped__ = f  # in whose words it is annotated
         return made
 
     return declare
