@@ -25,7 +25,7 @@ def shown(lib, value):
         return "T" + str(list(value.shape))
     if isinstance(value, list | tuple):
         return [shown(lib, v) for v in value]
-    return str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)  # it may have been computed
 
 
 def seen(lib, program, *inputs):

@@ -123,6 +123,21 @@ def test_gradients_of_determinants_of_singular_matrices_can_be_differentiated(to
         tell(torch.autograd.grad(grad.square().sum(), x)[0].round(decimals=9).abs())
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["sigmoid", "reciprocal"])
+def test_zeros_of_complex_quotients_have_signs(name, dtype):
+    parts = [0.75, -0.75, 0.0, -0.0]
+
+    @same_story
+    def program(torch, tell):
+        for factor in (1, 200):  # NumPy has several ways for reciprocals, by how many there are
+            z = torch.tensor([complex(a, b) for a in parts for b in parts] * factor, dtype=getattr(torch, dtype))
+            made = torch.view_as_real(getattr(z, name)())
+            tell(made.signbit().masked_fill(made.isnan(), False))
+
+    program()
+
+
 # ---- results that are computed when they are read
 
 

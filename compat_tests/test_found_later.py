@@ -292,6 +292,33 @@ def test_dimensions_are_looked_at_before_dtypes(name, dtype):
     program()
 
 
+@pytest.mark.parametrize("call", ["reshape(7)", "view(7)", "repeat_interleave(2, 0)", "unsqueeze(5)", "sum(5)"])
+def test_histories_that_may_not_be_asked_for_are_told_of_before_arguments(call):
+    @same_story
+    def program(torch, tell):
+        base = torch.ones(2, requires_grad=True).clone()
+        v = base.split([1, 1])[1].view(())
+        base[0] = 5.0
+        _tried(tell, lambda: eval(f"v.{call}", {"v": v}))
+        _tried(tell, lambda: eval(f"v.{call}", {"v": v.detach()}))
+
+    program()
+
+
+@pytest.mark.parametrize("call", ["softmax", "log_softmax", "softmin", "cumsum", "cumprod"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_what_is_converted_before_dimensions_are_looked_at_is_told_of(call, dim):
+    @same_story
+    def program(torch, tell):
+        x = torch.ones(2, dtype=torch.complex64)
+        function = getattr(torch.nn.functional, call, None) or getattr(torch, call)
+        _tried(tell, lambda: function(x, dim, dtype=torch.float32))
+        if call.startswith("cum"):
+            _tried(tell, lambda: getattr(x, f"{call}_")(dim, dtype=torch.float32))
+
+    program()
+
+
 @pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "gcd", "lcm", "bitwise_and", "bitwise_or"])
 def test_operands_are_looked_at_before_the_memory_of_out_and_kernels_after_its_dtype(name):
     @same_story
@@ -387,6 +414,21 @@ def test_refusals_have_torch_words(name):
 
 
 # ---- nodes
+
+
+@pytest.mark.parametrize("steps", ["index_add(0, i, s)", "index_add(0, i, s).clone()", "clone().index_add(0, i, s)"])
+def test_nodes_that_have_kept_nothing_run_again(steps):
+    @same_story
+    def program(torch, tell):
+        for _ in range(3):  # from the third call on, nodes are made by a plan
+            x = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+            first = x.split(2, 0)[0]
+            y = eval(f"first.{steps}", {"first": first, "i": torch.tensor([1, 0]), "s": first.detach() * 1.5})
+            (y / (x.unsqueeze(0) * x)).sum().backward()
+            _tried(tell, lambda y=y: y.backward(torch.ones_like(y)))
+            tell(x.grad)
+
+    program()
 
 
 @pytest.mark.parametrize("again", [None, "v.mul_(2)"])

@@ -182,6 +182,17 @@ def test_operators_end_with_their_library(torch: Any, tell: Any) -> None:
 
 
 @same_story
+def test_overloads_of_aten_are_listed(torch: Any, tell: Any) -> None:
+    aten = torch.ops.aten
+    for name in ("add", "add_", "sin", "sum", "topk", "bmm", "view", "lstm", "native_layer_norm", "_softmax"):
+        packet = getattr(aten, name)
+        tell(name, packet.overloads(), [str(getattr(packet, overload)) for overload in packet.overloads()])
+    tell(hasattr(aten.add, "Tensor"), outcome(lambda: aten.add.sum))
+    x, made = torch.ones(2), torch.zeros(2)
+    tell(aten.add.out(x, x, out=made), made, str(aten.exp.out._schema), str(aten.mm.out._schema))
+
+
+@same_story
 def test_a_kernel_above_autograd_sees_to_gradients(torch: Any, tell: Any) -> None:
     class Tripled(torch.autograd.Function):
         @staticmethod

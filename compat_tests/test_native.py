@@ -424,7 +424,7 @@ def test_parts_are_not_taken_away() -> None:
     node = (t * t).sum().grad_fn
     for owner in (t, node):
         for name in next(cls for cls in type(owner).__mro__ if cls.__name__.endswith("Parts")).__slots__:
-            with pytest.raises(AttributeError, match=f"attribute '{name}' of .* objects cannot be deleted"):
+            with pytest.raises(AttributeError, match=f"attribute '{name}' of .* (cannot be deleted|is not writable)"):
                 delattr(owner, name)
     t.mine = 1
     del t.mine

@@ -757,6 +757,21 @@ def test_recurrent_layers(isa, mode, sizes, reverse):
     back.agree(args, 1e-3, 1e-3, taken=None, signs=False)
 
 
+def test_what_an_elman_network_carries_on_is_no_less_exact_than_pytorchs(torch, isa):
+    def errors(library, seed):
+        x, h, *weights = (numbers(shape, seed, 1.0) for shape in ((20, 8, 16), (1, 8, 32), (32, 16), (32, 32), 32, 32))
+        weights = [a / 4 if a.ndim == 2 else a for a in weights]
+
+        def states(library, dtype):
+            x_, h_, *parameters = (library.from_numpy(a.astype(dtype)) for a in (x, h, *weights))
+            return library.rnn_tanh(x_, h_, parameters, True, 1, 0.0, False, False, False)[0].numpy()
+
+        return np.abs(states(library, np.float32) - states(torch, np.float64)).max()
+
+    mine, theirs = ([errors(library, seed) for seed in range(16)] for library in (torchlite, torch))
+    assert np.mean(mine) < 0.9 * np.mean(theirs)
+
+
 # ---- attention
 
 
@@ -1053,6 +1068,34 @@ def test_a_matrix_by_columns_times_a_vector(isa, shape):
     Pair("mv").agree((a, v), 1e-4, 1e-4, taken=shape[1] > 1)
     Pair("mv").agree((np.ascontiguousarray(a), v), 1e-4, 1e-4, taken=False)
     Pair("mv").agree((a[::2], v), 1e-4, 1e-4, taken=False)
+
+
+@pytest.mark.parametrize(
+    "shape", [(33, 97, 331), (32, 300, 128), (515, 97, 33), (64, 289, 290), (40, 1100, 48), (39, 577, 600)]
+)
+def test_products_of_matrices(isa, shape):
+    rows, n, columns = shape
+    x, y, bias = numbers((rows, n)), numbers((n, columns), 1), numbers(columns, 2)
+    taken = None if n >= 1000 else True  # BLAS's long sums are the twin's
+    for a, b in itertools.product((x, np.asfortranarray(x)), (y, np.asfortranarray(y))):
+        Pair("mm").agree((a, b), 1e-4, 1e-2, taken)
+        Pair("_linear").agree((a, b.T), 1e-4, 1e-2, taken)
+        Pair("_linear.bias").agree((bias, a, b.T), 1e-4, 1e-2, taken)
+
+
+@pytest.mark.skipif(not native or "avx512" not in native.isas, reason="where vectors are narrower, products are BLAS's")
+@pytest.mark.parametrize("shape", [(200, 300, 100), (64, 784, 256), (48, 2000, 64)])
+def test_products_and_their_gradients_are_as_exact_as_pytorchs(torch, shape):
+    rows, n, columns = shape
+    given = numbers((rows, n)), numbers((n, columns), 1), numbers((rows, columns), 2)
+
+    def learned(library, dtype=np.float32):
+        x, y, g = (library.from_numpy(a.astype(dtype)) for a in given)
+        made = x.requires_grad_() @ y.requires_grad_()
+        return [made.detach().numpy(), *[a.numpy() for a in library.autograd.grad(made, (x, y), g)]]
+
+    for mine, theirs, truth in zip(learned(torchlite), learned(torch), learned(torch, np.float64), strict=True):
+        assert np.abs(mine - truth).max() <= 1.05 * np.abs(theirs - truth).max()
 
 
 @pytest.mark.parametrize("name", ("sum.dim_IntList", "mean.dim", "linalg_vector_norm"))

@@ -278,6 +278,21 @@ torch.nn.functional.linear(x, x); (x * 2).sum(0).shape
 """.replace("\n", ";").split(";")  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["shape", "dtype", "grad_fn"])
+def test_modes_are_not_told_of_attempts_to_write_to_what_is_only_asked_for(name):
+    @same_story
+    def asked(torch, tell):
+        noting, x = _Noting(torch), torch.ones(2, 3)
+        with noting.mode():
+            for change in (lambda: setattr(x, name, 5), lambda: delattr(x, name)):
+                with pytest.raises(AttributeError) as refused:
+                    change()
+                tell(str(refused.value), noting.seen)
+        tell(x.dtype, x.shape)
+
+    asked()
+
+
 @pytest.mark.parametrize("query", [query.strip() for query in QUERIES if query.strip()])
 def test_modes_are_told_what_is_asked_of_tensors(query):
     code = compile(query, query, "eval")
@@ -343,3 +358,23 @@ def test_a_mode_is_told_of_subclasses_before_they_are(torch, tell):
             pass
 
     tell(torch.ones(2).as_subclass(Later).shape)
+
+
+@same_story
+def test_functions_in_python_tell_of_all_that_has_a_default(torch, tell):
+    overrides = import_module(f"{torch.__name__}.overrides")
+    F = torch.nn.functional
+
+    class Log(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func.__name__ not in ("__get__", "__getitem__"):
+                tell(func.__name__, len(args), {name: str(value) for name, value in (kwargs or {}).items()})
+            return func(*args, **(kwargs or {}))
+
+    x, labels = torch.arange(16.0).reshape(1, 1, 4, 4), torch.arange(4)
+    with Log():
+        F.relu(x), F.relu(x, True), F.softmax(x, 1), F.dropout(x, p=0.0), F.layer_norm(x, (4,)), F.gelu(x)
+        F.max_pool2d(x, 2), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2), F.normalize(x, dim=2)
+        F.cross_entropy(x[0, 0], labels), F.mse_loss(x, target=x), F.embedding(labels, x[0, 0]), F.one_hot(labels)
+        torch.norm(x), x.norm(), torch.split(x, 2, 3), x.split(2), torch.unique(x), torch.tensordot(x, x, 4)
+        torch.nn.ReLU()(x), torch.add(x, x), x.sum(0)

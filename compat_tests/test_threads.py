@@ -69,11 +69,13 @@ def results_of_layers():
     made += learned(F.conv2d, torch.rand(3, 230, 9, 9), torch.rand(96, 230, 3, 3), torch.rand(96))
     made += learned(F.conv2d, torch.rand(13, 16, 24, 24), torch.rand(32, 16, 3, 3), torch.rand(32))
     made += learned(F.max_pool2d, torch.rand(7, 5, 81, 83), 3, 2)
-    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):  # but for products, which are BLAS's
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):  # but for small products, which are BLAS's
         layer, x = kind(16, 32), torch.rand(9, 77, 16)
         y = layer(x)[0]
         made += [y, *torch.autograd.grad(y, [layer.bias_ih_l0, layer.bias_hh_l0], y.detach().cos())]
     made.append(torch.rand(1111, 1203).t() @ torch.rand(1111))
+    if native and "avx512" in native.isas:  # else products are BLAS's
+        made += learned(F.linear, torch.rand(530, 601), torch.rand(301, 601), torch.rand(301))
     made += learned(F.scaled_dot_product_attention, *torch.rand(3, 5, 3, 70, 32).unbind())
     return [m.detach().numpy().copy() for m in made]
 

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from ._library.aten_schemas import schema_of
+from ._library.aten_schemas import overloads, schema_of
 from ._library.schema import FunctionSchema
 from .amp.autocast_mode import autocast, is_autocast_enabled
 from .autograd.function import Function
@@ -373,6 +373,9 @@ class _Aten(OpOverloadPacket):
         self.function = function
 
     def overloads(self) -> list[str]:
+        known = overloads().get(self.__name__)
+        if known is not None:
+            return list(known)
         return [op.signature.overload or "default" for op in registry.values() if op.signature.name == self.__name__]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -381,6 +384,8 @@ class _Aten(OpOverloadPacket):
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name not in overloads().get(self.__name__, (name,)):
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         found = self.__dict__[name] = _AtenOverload(self, "" if name == "default" else name)
         return found
 

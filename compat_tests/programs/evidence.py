@@ -174,6 +174,12 @@ def nan_for_infinity(d: Difference) -> bool:
     return bool(apart) and all({math.isinf(a), math.isinf(b)} == {True, False} and (a != a or b != b) for a, b in apart)
 
 
+def finite(d: Difference) -> Difference:
+    """The difference without what is infinite or no number in both libraries."""
+    pairs = [(a, b) for a, b in zip(d.expected, d.actual) if math.isfinite(a) or math.isfinite(b)]
+    return replace(d, expected=[a for a, _ in pairs], actual=[b for _, b in pairs])
+
+
 def same_but_for_signs(d: Difference) -> bool:
     sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
     return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))

@@ -12,6 +12,7 @@ from .evidence import (
     all_zero,
     anywhere,
     close,
+    finite,
     half_turns,
     listed,
     nan_for_infinity,
@@ -229,11 +230,14 @@ KNOWN = (
     Known(
         "zeros of negated complex numbers",
         "PyTorch's vectors of complex numbers are negated, subtracted, squared to other signs of zero than the rest, "
-        "which logarithms show",
+        "which logarithms and roots show",
         lambda program, d: (
             d.field == "values" and listed(d) and anywhere(program, "complex")
             and anywhere(program, "neg|-v|- v|sub|square|conj|mH|adjoint")
-            and (same_but_for_signs(d) or half_turns(d) or anywhere(program, r"\*\* -?\d*\.\d"))
+            and (
+                same_but_for_signs(d) or half_turns(d) or anywhere(program, r"\*\* -?\d*\.\d")
+                or (d.stage == "gradients" and anywhere(program, "sqrt") and same_but_for_signs(finite(d)))
+            )
         ),
     ),
     Known(
@@ -311,6 +315,11 @@ KNOWN = (
         lambda program, d: d.stage == "gradients" and anywhere(program, "F.rrelu.*training=True") and packed(program),
     ),
     Known(
+        "what is packed for a call that is refused",
+        "PyTorch packs operands before a kernel looks at them, so that hooks may warn of what comes to nothing",
+        lambda program, d: d.field == "warnings" and says(program[-1].mode, "saved_tensors_hooks") and refused(program),
+    ),
+    Known(
         "what formulas keep, detached or changed through .data",
         "a formula shows that if it keeps the very tensor; those of PyTorch's transforms and composites keep others",
         lambda program, d: (
@@ -366,8 +375,9 @@ KNOWN = (
     ),
     Known(
         "layouts of batches",
-        "PyTorch's vmap leaves a batch where it is in memory or brings it to the front, op by op; torchlite brings it",
-        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\(") and permuted(d),
+        "PyTorch's vmap, which makes Jacobians too, leaves a batch where it is or brings it to the front, op by op; "
+        "torchlite brings it",
+        lambda program, d: d.field == "stride()" and says(program[-1].line, rf"vmap\(|{JACOBIAN}") and permuted(d),
     ),
     Known(
         "layouts of real parts",

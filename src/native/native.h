@@ -107,6 +107,7 @@ static inline int kind_of(PyObject *dtype)
 PyObject *dtype_at(int slot);                            // borrowed
 void keep_positive(const float *g, const float *x, float *to, npy_intp n);  // kernels/pointwise.c
 int run_kernel_into(PyObject *kernel, PyObject *array, PyObject *out);  // kernels/kernel.c: whether it did, which Python's do not
+PyObject *product_in_tiles(PyObject *a, PyObject *b);    // kernels/products.c: NULL, without an error, where BLAS is as good
 int find_loops(PyObject *kernel, Loop *loops);           // the inner loops of a ufunc for operands of one dtype
 Loop loop_on_halves(PyObject *kernel, const Loop *of_floats);  // of two operands, a stretch of floats at a time
 void halves_to_floats(const void *from, float *to, npy_intp n);  // kernels/halves.c

@@ -34,6 +34,16 @@ static int set_part(PyObject *self, PyObject *name, PyObject *value)
     return -1;
 }
 
+// A tensor's dtype is only asked for: what writes it, in Python, says `dtype_`. (Subclasses may have a `dtype` of theirs.)
+static PyObject *dtype_name;
+static int set_tensor_part(PyObject *self, PyObject *name, PyObject *value)
+{
+    if (LIKELY(name != dtype_name) || Py_TYPE(_PyType_Lookup(Py_TYPE(self), name)) != &PyMemberDescr_Type)
+        return set_part(self, name, value);
+    PyErr_SetString(PyExc_AttributeError, "attribute 'dtype' of 'torch._C.TensorBase' objects is not writable");
+    return -1;
+}
+
 static PyGetSetDef dict_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
 
 // ---- memory
@@ -139,7 +149,7 @@ Node *new_node(PyObject *node_class)
     }
 #define CLEARS_WEAK if (parts->weak != NULL) PyObject_ClearWeakRefs(self);
 
-#define PARTS_TYPE(Struct, prefix, MEMBERS, ...) { \
+#define PARTS_TYPE(Struct, prefix, MEMBERS, SET, ...) { \
     PyVarObject_HEAD_INIT(NULL, 0) \
     .tp_name = "torchlite.core._native." #Struct "Parts", \
     .tp_basicsize = sizeof(Struct), \
@@ -147,7 +157,7 @@ Node *new_node(PyObject *node_class)
     .tp_traverse = (traverseproc)prefix##_traverse, \
     .tp_clear = (inquiry)prefix##_clear, \
     .tp_dealloc = prefix##_dealloc, \
-    .tp_setattro = set_part, \
+    .tp_setattro = SET, \
     .tp_members = MEMBERS, \
     __VA_ARGS__ \
 }
@@ -157,20 +167,20 @@ Node *new_node(PyObject *node_class)
     COLLECTED(Struct, prefix, FIELDS) \
     FREED(Struct, prefix, , 0) \
     static PyMemberDef prefix##_members[] = {FIELDS(MEMBER){NULL}}; \
-    static PyTypeObject Struct##Parts = PARTS_TYPE(Struct, prefix, prefix##_members);
+    static PyTypeObject Struct##Parts = PARTS_TYPE(Struct, prefix, prefix##_members, set_part);
 
 #define TENSOR_HELD(X) TENSOR_FIELDS(X) X(dict, NULL)
 COLLECTED(Tensor, tensor, TENSOR_HELD)
 FREED(Tensor, tensor, CLEARS_WEAK, release_tensor(parts))
-static PyMemberDef tensor_members[] = {TENSOR_FIELDS(TENSOR_MEMBER){NULL}};
+static PyMemberDef tensor_members[] = {TENSOR_FIELDS(TENSOR_MEMBER) TENSOR_MEMBER(dtype, "dtype_"){NULL}};
 PyTypeObject TensorParts = PARTS_TYPE(
-    Tensor, tensor, tensor_members, .tp_getset = dict_getset, .tp_dictoffset = offsetof(Tensor, dict),
+    Tensor, tensor, tensor_members, set_tensor_part, .tp_getset = dict_getset, .tp_dictoffset = offsetof(Tensor, dict),
     .tp_weaklistoffset = offsetof(Tensor, weak));
 
 COLLECTED(Node, node, NODE_FIELDS)
 FREED(Node, node, CLEARS_WEAK, 0)
 static PyMemberDef node_members[] = {NODE_FIELDS(NODE_MEMBER){NULL}};
-static PyTypeObject NodeParts = PARTS_TYPE(Node, node, node_members, .tp_weaklistoffset = offsetof(Node, weak));
+static PyTypeObject NodeParts = PARTS_TYPE(Node, node, node_members, set_part, .tp_weaklistoffset = offsetof(Node, weak));
 
 PLAIN_PARTS(View, view, VIEW_FIELDS, VIEW_MEMBER)
 PLAIN_PARTS(SavedOutput, output, SAVED_OUTPUT_FIELDS, OUTPUT_MEMBER)
@@ -181,7 +191,7 @@ static _Thread_local struct { uint64_t thread; State *state; } here;  // the sta
 COLLECTED(State, state, STATE_FIELDS)
 FREED(State, state, FORGOTTEN, 0)
 static PyMemberDef state_members[] = {STATE_FIELDS(STATE_MEMBER){NULL}};
-static PyTypeObject StateParts = PARTS_TYPE(State, state, state_members);
+static PyTypeObject StateParts = PARTS_TYPE(State, state, state_members, set_part);
 
 PLAIN_PARTS(Level, level, LEVEL_FIELDS, LEVEL_MEMBER)
 PLAIN_PARTS(Batched, batched, BATCHED_FIELDS, BATCHED_MEMBER)
@@ -297,6 +307,8 @@ static int name_slots(PyTypeObject *type, const char *const *names)
 
 int add_parts(PyObject *module)
 {
+    if ((dtype_name = PyUnicode_InternFromString("dtype")) == NULL)
+        return -1;
     static const char *const counter_slots[] = {"n", NULL};
     static const struct { const char *name; PyTypeObject *type; const char *const *slots; } parts[] = {
         {"TensorParts", &TensorParts, tensor_slots}, {"NodeParts", &NodeParts, node_slots},

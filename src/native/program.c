@@ -246,9 +246,11 @@ static int dot(Value *operands)
     PyArrayObject *a = operands[0].array, *b = operands[1].array;
     enum { LONG_SUM = 1000 };  // from which on the kernel in Python sees to the order of additions
     if (a == NULL || b == NULL || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_DIM(a, 1) != PyArray_DIM(b, 0) ||
-        PyArray_DIM(a, 1) < 2 || PyArray_DIM(a, 1) >= LONG_SUM)  // a lone product has a sign that a sum of it has not
+        PyArray_DIM(a, 1) < 2)  // a lone product has a sign that a sum of it has not
         return 0;
-    PyObject *made = PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, NULL);
+    PyObject *made = product_in_tiles((PyObject *)a, (PyObject *)b);
+    if (made == NULL && !PyErr_Occurred() && PyArray_DIM(a, 1) < LONG_SUM)
+        made = PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, NULL);
     if (made != NULL)
         drop(&operands[1]);
     return replace(&operands[0], made);

@@ -280,8 +280,8 @@ class GraphTask:
                     results = self.apply(node, entry[1::2])
                     if results is None:
                         break
-                if not keep_graph and node.saved_entries:
-                    node.saved_entries = None
+                if not keep_graph and (saved := node.saved_entries) and saved.count(None) < len(saved):
+                    node.saved_entries = None  # a node that has kept nothing may run again
                 following, leaves, others = None, (), 0
                 for edge, grad in zip(node.next_edges, results):
                     if edge.__class__ is tuple:

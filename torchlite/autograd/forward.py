@@ -19,6 +19,7 @@ from ..backends.lazy import flipped
 from ..core.declare import Elementwise, Op, OpNode, ViewOp
 from ..core.machine import LEAF, UNVERSIONED, Node, SavedOutput, Tensor, TensorBase, View, resolve, version_of, wrap
 from ..core.machine.operands import form_of, requires_grad, tensors_in
+from ..core.machine.saved import Packed
 from ..core.machine.tangent import (
     TangentLevel,
     Untouched,
@@ -127,8 +128,8 @@ def give(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
 def _move_saved(node: OpNode, output: int, level: TangentLevel, tangent: Tensor | None) -> None:
     """What a node has saved of an output moves as that does."""
     for entry in node.saved_entries or ():
-        if isinstance(entry, SavedOutput) and entry.output == output and tangent is not None:
-            set_tangent(entry.tensor, level, tangent)
+        if isinstance(entry, (SavedOutput, Packed)) and entry.output == output and tangent is not None:
+            entry.move(level, tangent)
 
 
 def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
@@ -286,10 +287,11 @@ def _diagonal(
 def _transposed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """The tangents as the derivative of the backward formulas with respect to the gradients they are given."""
     given = [t for i, _ in op.rules for t in _listed(tangents[i])]
-    node = _node(op, primals, results, [t is not None for t in given])
     state = local.state
     outer = state.mode
-    gradients, found = state.within(with_grad(outer, True), _applied, node, primals, results)
+    unseen = outer.but(saved_hooks=()) if outer.saved_hooks else outer  # what is kept here is kept for this alone
+    node = state.within(unseen, _node, op, primals, results, [t is not None for t in given])
+    gradients, found = state.within(with_grad(unseen, True), _applied, node, primals, results)
     roots = []
     for g, t in zip(found, given, strict=True):
         edge = None if g is None or t is None else resolve(g)
@@ -321,11 +323,7 @@ def _node(op: Op, primals: Sequence[Any], results: Sequence[Any], needed: Sequen
     edges = tuple([n or None for n in needed])
     node = op.node_class(edges, tuple([form_of(r) for r in results]))
     node.operand_forms = op.operand_forms(primals, results, [None] * len(edges))
-    state = local.state
-    mode = state.mode
-    if mode.saved_hooks:  # nothing is kept for backward here
-        mode = mode.but(saved_hooks=())
-    state.within(mode, op.save, node, primals, results)
+    op.save(node, primals, results)
     node.saved_entries = tuple([
         (results[at], version_of(results[at])) if is_result and entry is not None else entry
         for entry, (is_result, at, _) in zip(node.saved_entries, op._to_save, strict=True)

@@ -107,6 +107,10 @@ class Backend:
             return functools.partial(kernel, self)
         return functools.partial(for_namespace(kernel, self.xp), self.xp)
 
+    def fitted(self, kernel: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
+        """What a kernel comes to for arguments of the form of these."""
+        return kernel
+
     def lacks(self, op: Op, values: Sequence[Any]) -> Exception | None:
         """The error for an op that there is nothing of here, which is told before what else is wrong with operands."""
         return None
@@ -174,8 +178,8 @@ class Backend:
         return self.from_host(source.to_host(array))
 
     def number(self, array: arrays.Array) -> np.ndarray:
-        """The value of an array of one element, 0-dim and on the host."""
-        return self.to_host(array).reshape(())
+        """An array of one element, on the host."""
+        return self.to_host(array)
 
     def cast(self, array: arrays.Array, dtype: np.dtype) -> Any:
         """A copy in another dtype."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ..core.memory import Resized, root
-from ..core.native import in_c
+from ..core.native import in_c, native
 from ..core.structs import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
+from ..kernels.few import FITS, ByForm
 from ..kernels.products import prod
 from ..kernels.summing import add_reduce
 from .base import Backend, cast_array, register_backend
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..core.declare import Op
 
 _FLAT = np.dtype(np.uint8)
+_COPIED = 1024  # bytes
 
 # NumPy's names, of functions that do not ask operands for functions of their own: kernels get nothing but arrays.
 host = ModuleType("numpy")
@@ -58,8 +60,9 @@ def sigmoid(array: np.ndarray) -> np.ndarray:
     result = np.asarray(np.negative(array))  # a number, of a 0-dim array
     np.exp(result, result)
     np.add(result, _UNITS[array.dtype], result)
-    np.reciprocal(result, result)
-    return result
+    if array.dtype.kind == "c":  # zeros of quotients have other signs than those of NumPy's reciprocals
+        return np.divide(_UNITS[array.dtype], result, result)
+    return np.reciprocal(result, result)
 
 
 def total(array: np.ndarray, axis: None, keepdim: bool) -> Any:
@@ -108,9 +111,17 @@ class NumPyBackend(Backend):
             know(cpu=self, guarded=self.guarded)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
-        """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one."""
+        """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one.
+
+        Without any in C, some are made for few elements.
+        """
         kernel = super().kernel(op)
+        if native is None:
+            return ByForm(kernel, FITS[op.name]) if op.name in FITS else kernel
         return kernel if op.name in _SUMS else in_c(op.name, kernel)
+
+    def fitted(self, kernel: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
+        return kernel.fitted(*arguments) if isinstance(kernel, ByForm) else kernel
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         try:
@@ -132,7 +143,12 @@ class NumPyBackend(Backend):
         return array.copy("K")
 
     def from_fresh(self, array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-        """The same memory, as an array that is no view where that can be: operations on views ask for their strides."""
+        """The same numbers, as an array that is no view where that can be: operations on views ask for their strides.
+
+        Many stay where they are in memory; few are copied in less time than it takes to give their array a shape.
+        """
+        if array.nbytes <= _COPIED:
+            return array.reshape(shape).copy()
         whole = array if array.base is None else array.base
         own = isinstance(whole, np.ndarray) and whole.base is None and whole.dtype == array.dtype
         if own and whole.size == array.size and array.flags.c_contiguous and whole.flags.c_contiguous:
@@ -142,6 +158,8 @@ class NumPyBackend(Backend):
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
         return array
+
+    number = to_host
 
     def write(self, array: np.ndarray, value: Any) -> None:
         host.copyto(array, value, casting="unsafe")

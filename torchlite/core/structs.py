@@ -42,6 +42,12 @@ class TensorParts(_Struct):
     counter: Counter | None
     _grad: Tensor | None
     extra: Extra | None
+    if TYPE_CHECKING:
+        dtype_: dtype  # the same, for those who write it: `dtype` is only asked for
+
+
+if native is None:
+    TensorParts.dtype_ = TensorParts.dtype
 
 
 @_struct

@@ -14,7 +14,7 @@ from ..core.machine import Tensor
 from . import traceback
 from .codegen import magic_methods, reflectable
 from .graph import Graph
-from .node import Node, _get_qualified_name, base_types, has_side_effect, map_aggregate, nodes_in
+from .node import Node, base_types, has_side_effect, map_aggregate, nodes_in
 
 __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase"]
 
@@ -213,44 +213,7 @@ class Proxy:
         tracer = next(iter(tracers))
         if _is_method(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
-        args, kwargs = _as_handed_on(orig_method, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=_named(tracer, orig_method))
-
-
-# Functions that PyTorch has in Python, with its parameters.
-_HANDED_ON = {
-    f"torch.functional.{name}": inspect.signature(eval(f"lambda {parameters}: None"))
-    for name, parameters in {
-        "cdist": "x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'",
-        "lu": "A, pivot=True, get_infos=False, out=None",
-        "norm": "input, p='fro', dim=None, keepdim=False, out=None, dtype=None",
-        "split": "tensor, split_size_or_sections, dim=0",
-        "stft": "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', "
-        "normalized=False, onesided=None, return_complex=None, align_to_window=None",
-        "tensordot": "a, b, dims=2, out=None",
-        "unique": "input, sorted=True, return_inverse=False, return_counts=False, dim=None",
-        "unique_consecutive": "input, return_inverse=False, return_counts=False, dim=None",
-    }.items()
-}
-
-
-def _as_handed_on(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call as PyTorch's functions in Python hand it on: what has a default is named."""
-    name = _get_qualified_name(function)
-    if name in _HANDED_ON:
-        signature = _HANDED_ON[name]
-    elif name.startswith("torch.nn.functional."):
-        signature = inspect.signature(function)
-    else:
-        return args, kwargs
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    params = signature.parameters
-    given = [value for name, value in bound.arguments.items() if params[name].default is inspect.Parameter.empty]
-    named = {name: v for name, v in bound.arguments.items() if params[name].default is not inspect.Parameter.empty}
-    if named.get("out", ...) is None and name not in _HANDED_ON and not name.endswith(".normalize"):
-        del named["out"]
-    return tuple(given), named
 
 
 def _named(tracer: TracerBase, function: Callable[..., Any]) -> str:

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.machine import overridable
+from ..core.machine import overridable, planned, public
+from ..core.native import named as named_after
 
 
 def named(name: str, doc: str, f: Callable[..., Any]) -> Callable[..., Any]:
@@ -14,6 +15,29 @@ def named(name: str, doc: str, f: Callable[..., Any]) -> Callable[..., Any]:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
     return overridable(f)
+
+
+def known_by_form(comes_to: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An `overridable` function that has plans.
+
+    Of its arguments, `comes_to` gives the op that calls of their form come to and what that is given, and the number of
+    the result, where it is one of several; or None.
+    """
+
+    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = comes_to(*args, **kwargs)
+        if found is None:
+            return None
+        op, given, *which = found
+        return op, op.signature.bind(given, {}), *which
+
+    def declare(f: Callable[..., Any]) -> Callable[..., Any]:
+        call = overridable(f)
+        made = public[call] = named_after(planned(find, call), call)
+        made.__signature__, made.__annotations__ = inspect.signature(f), f.__annotations__
+        return made
+
+    return declare
 
 
 def binder(qualname: str, parameters: Iterable[inspect.Parameter]) -> Callable[..., dict[str, Any]]:

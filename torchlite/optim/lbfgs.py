@@ -129,15 +129,17 @@ class LBFGS(Optimizer):
                 self._add_grad(t, d)
             else:
                 self._add_grad(t, d)
-                searched = 0
-                if n_iter != group["max_iter"]:  # after the last one nobody would look at it
-                    _, loss, grad = self._evaluate(closure)
-                    searched = 1
+                if n_iter == group["max_iter"]:  # nobody would look at the gradient
+                    break
+                _, loss, grad = self._evaluate(closure)
+                searched = 1
             evals += searched
             state["func_evals"] += searched
+            arrived = grad.abs().max() <= tolerance_grad
             if (
-                evals >= group["max_eval"]
-                or grad.abs().max() <= tolerance_grad
+                n_iter == group["max_iter"]
+                or evals >= group["max_eval"]
+                or arrived
                 or d.mul(t).abs().max() <= tolerance_change
                 or abs(loss - kept["prev_loss"]) < tolerance_change
             ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from ..core.machine import Tensor
-from ..core.structs import TensorParts
+from ..core.machine.subclasses import PARTS
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -17,10 +17,10 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
-    for slot in TensorParts.__slots__:
-        kept = getattr(t1, slot)
-        setattr(t1, slot, getattr(t2, slot))
-        setattr(t2, slot, kept)
+    for part in PARTS:
+        kept = part.__get__(t1)
+        part.__set__(t1, part.__get__(t2))
+        part.__set__(t2, kept)
 
 
 def _slots(cls: type) -> set[str]:

@@ -99,9 +99,6 @@ int is_for_columns(const Sliding *s)
 // Images that are taken together, and where they are taken apart: columns, and rows of outputs.
 typedef struct { const Sliding *s; N reads, many, columns, apart; float *laid, *outputs; } Blocks;
 
-// How far apart rows are: far enough for what loops write behind them, and so that few begin alike in the cache.
-static N apart_for(N columns) { return ((columns + 63) / 16 | 1) * 16; }
-
 // Whether there is memory.
 static int begin(Blocks *b, const Sliding *s)
 {

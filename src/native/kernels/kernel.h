@@ -34,6 +34,8 @@ int extreme_of_all(PyArrayObject *x, int flip, float *to);
 void statistics_of(const float *x, double *mean, double *var, N n, N channels, N size);
 // copies.c: (rows, columns) to (columns, rows), whose rows are so far apart.
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
+// products.c: of two matrices of floats; NULL, without an error, where BLAS is as good.
+PyObject *product_in_tiles(PyObject *a, PyObject *b);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
 typedef void Conversion(const void *from, void *to, N n);
 int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_floats);
@@ -181,6 +183,9 @@ INLINE_ int is_text(PyObject *o, const char *text)
 }
 
 INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
+
+// How far apart rows are: far enough for what loops write behind them, and so that few begin alike in the cache.
+INLINE_ N apart_for(N columns) { return ((columns + 63) / 16 | 1) * 16; }
 
 // How many pieces of work, each on so many numbers, a thread is to do at least.
 INLINE_ N least_of(N each) { return THREADS_FROM / 4 / (each + 1) + 1; }

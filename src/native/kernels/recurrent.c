@@ -166,12 +166,13 @@ static void begun_with(const Recurrence *r, PyArrayObject *first, PyArrayObject 
     }
 }
 
-// A matrix product by BLAS, of the first one turned where that is wanted; None where nothing is.
+// A matrix product, of the first one turned where that is wanted; None where nothing is.
 static PyObject *product_of(int wanted, PyArrayObject *a, int turn, PyArrayObject *b)
 {
     if (!wanted) return Py_NewRef(Py_None);
     PyObject *left = turn ? PyArray_Transpose(a, NULL) : Py_NewRef((PyObject *)a);
-    PyObject *made = left ? PyArray_MatrixProduct(left, (PyObject *)b) : NULL;
+    PyObject *made = left ? product_in_tiles(left, (PyObject *)b) : NULL;
+    if (left && !made && !PyErr_Occurred()) made = PyArray_MatrixProduct(left, (PyObject *)b);
     Py_XDECREF(left);
     return made;
 }

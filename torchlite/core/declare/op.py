@@ -190,7 +190,10 @@ class Op(PublicForms):
     def ready(self, values: Sequence[Any], tensors: list[Tensor]) -> tuple[Backend, Any, list[Any], Any] | None:
         """For a plan: the backend, the kernel, its arguments, the result dtype if known; None where there is none."""
         backend = one_backend(self, values, tensors)
-        return None if backend is None else (backend, self.kernel_on(backend), *self.prepare(values, backend))
+        if backend is None:
+            return None
+        arguments, out_dtype = self.prepare(values, backend)
+        return backend, backend.fitted(self.kernel_on(backend), arguments), arguments, out_dtype
 
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None) -> Any:
         """The plan of calls of this form (core/machine/plan.py); None where they have none."""

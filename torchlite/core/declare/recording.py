@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine import FIRST, PLAIN, UNVERSIONED, TensorBase
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
-from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
+from ..machine.saved import Hooked, SavedOutput, keep, keep_output
 from ..machine.view import ask_for_histories
 from ..state import local
 from ..values import strided
@@ -138,8 +138,8 @@ class Recording(Declaration):
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
         odd = [b for b in [t.backend for t in kept] if b.lazy or b.handed or b.layout is not strided]
-        found = entries_of(saved)  # of which there may be none
-        node.saved_entries = Hooked(saved) if found and (stack or odd) else found
+        some = saved.count(None) < len(saved)
+        node.saved_entries = Hooked(saved) if some and (stack or odd) else tuple(saved)
         if self._to_note:
             node.plain_values = self.noted(values, results)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..machine import LEADING, UNVERSIONED, Tensor
-from ..machine.plan import plan_view
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, resolve, view_of
+from ..machine.view_plan import plan_view
 from ..state import Mode, State
 from ..values import Backend, out_of_memory
 from .op import Op

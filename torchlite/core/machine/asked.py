@@ -15,6 +15,7 @@ from typing import Any
 
 from ..structs import TensorParts
 from .overrides import dispatch, needs_dispatch, overrides
+from .read_only import Refusal
 
 _PROPERTIES = (
     "H", "T", "_backward_hooks", "_base", "_cdata", "_post_accumulate_grad_hooks", "_version", "data",
@@ -69,7 +70,7 @@ class _Asking:
         return self.tell(args, kwargs)
 
     def tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return dispatch(self if _replaced else self.plain, args, kwargs)
+        return dispatch(self if _Replaced.on else self.plain, args, kwargs)
 
     def __get__(self, t: Any, cls: Any = None) -> Any:
         return self if t is None else MethodType(self, t)
@@ -111,11 +112,12 @@ class _AskingProperty(property):
     def __init__(self, plain: Any) -> None:
         part = not isinstance(plain, property)
         read = _AskingAccess(plain.__get__, part)
-        write = _AskingAccess(plain.__set__, part) if hasattr(plain, "__set__") else None
+        refused = Refusal(plain.__name__) if part else plain.fset if isinstance(plain.fset, Refusal) else None
+        write = refused or _AskingAccess(plain.__set__, part)
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
-            None if write is None else lambda t, value: write.ask(2, (t, value), {}),
-            getattr(plain, "__delete__", None),
+            refused or (lambda t, value: write.ask(2, (t, value), {})),
+            refused or plain.__delete__,
             plain.__doc__,
         )
         self.plain = plain
@@ -153,23 +155,35 @@ def offer_attributes(plain_class: type, cls: type) -> None:
             setattr(cls, name, asking)
 
 
-_replaced: dict[str, Any] = {}  # what the class of plain tensors had itself, by name, where there stands what asks
+class _Replaced:
+    """What stands in the class of plain tensors, and what asks in its place, by name: exchanged all at once."""
+
+    names: tuple[str, ...] = ()
+    own: tuple[Any, ...] = ()
+    asking: tuple[Any, ...] = ()
+    on = False
 
 
 def let_ask(plain_class: type) -> None:
     """Let plain tensors ask, too."""
-    for name, asking in _attributes(plain_class).items():
-        _replaced[name] = vars(plain_class).get(name)
+    if not _Replaced.names or _found(plain_class) != _Replaced.own:  # a program put its own there
+        attributes = _attributes(plain_class)
+        _Replaced.names, _Replaced.asking = tuple(attributes), tuple(attributes.values())
+        # A base's goes to the class itself: what is taken out of a class and put back costs more than all the rest.
+        own = zip(_Replaced.names, _found(plain_class))
+        _Replaced.own = tuple([vars(TensorParts)[name] if value is None else value for name, value in own])
+    for name, asking in zip(_Replaced.names, _Replaced.asking):
         setattr(plain_class, name, asking)
+    _Replaced.on = True
 
 
 def let_answer(plain_class: type) -> None:
     """Let plain tensors answer at once again."""
-    while _replaced:
-        name, own = _replaced.popitem()
-        asking = vars(plain_class).get(name)
-        if plain(asking) is not asking:  # a program may have put its own there
-            if own is None:
-                delattr(plain_class, name)
-            else:
-                setattr(plain_class, name, own)
+    _Replaced.on = False
+    for name, own, asking, found in zip(_Replaced.names, _Replaced.own, _Replaced.asking, _found(plain_class)):
+        if found is asking:  # and not what a program put there
+            setattr(plain_class, name, own)
+
+
+def _found(plain_class: type) -> tuple[Any, ...]:
+    return tuple(map(vars(plain_class).get, _Replaced.names))

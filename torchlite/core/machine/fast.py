@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from numpy import asarray, ufunc
+
 from ..native import native
 from ..state import local
 from ..values import Array, Backend, dt, out_of_memory
@@ -29,6 +31,7 @@ _ONE = 1  # the default of alpha; small ints are one object
 PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
 WHOLE = PRECISE | {dt.int64}  # and an int of these
 _LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
+_LEAST, _LARGEST = -float(1 << 63), float(1 << 63)  # numbers between are arrays for NumPy's functions, which is faster
 
 
 def unary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -52,11 +55,15 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                     array = state.quiet(kernel, source)
                 except MemoryError as error:
                     raise out_of_memory(error) from None
-                if array.__class__ is not backend.Array:
+                if array.__class__ is not source.__class__:
                     array = backend.asarray(array)
                 elif source.base is not None and not array.flags.c_contiguous:
                     array = array[...]  # what is not row-major has a base
-                result = wrap_unmarked(array, dtype, backend)
+                result = _new(Tensor)
+                result.array = array
+                result.dtype_ = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
                 if input.edge is not None and record is not None and mode.grad:
                     record(input, result)
                 return result
@@ -99,15 +106,20 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                     kernel = kernels[backend]
                     dtype = direct[dtype]
                     source = input.array
-                    array = state.quiet(kernel, source, operand)
-                    if array.__class__ is not backend.Array:
+                    as_array = operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST
+                    array = state.quiet(kernel, source, asarray(other, source.dtype) if as_array else operand)
+                    if array.__class__ is not source.__class__:
                         array = backend.asarray(array)
                     if source.base is not None or (operand is not other and operand.base is not None):
                         array = op.arranged(array, (input, other))
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 fits = False
             if fits:
-                result = wrap_unmarked(array, dtype, backend)
+                result = _new(Tensor)
+                result.array = array
+                result.dtype_ = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
                     record(input, other, result, source, operand)
                 return result
@@ -180,7 +192,10 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     if fits and backend in kernels:
                         operand = state.quiet(operator.mul, operand, alpha)
                 if fits and dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
-                    state.quiet(kernels[backend], array, operand, array)
+                    kernel = kernels[backend]
+                    if operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST:
+                        operand = asarray(other, array.dtype)
+                    state.quiet(kernel, array, operand, array)
                     counter = self.counter
                     if counter is None:
                         counter = self.counter = Counter()
@@ -278,10 +293,20 @@ def recorder(op: Any, whole: bool = False) -> Callable[[Tensor, Tensor], None]:
         node.plain_values = ()
         node.output_forms = ((result.array.shape, dtype, result.backend),)
         kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
-        node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
+        node.saved_entries = (*kept, _saved_result(result)) if keeps_result else kept
         result.edge = (node, 0)
 
     return record
+
+
+def _saved_result(result: Tensor) -> SavedOutput:
+    """`SavedOutput` for the only result of a plain call, which nobody has seen yet."""
+    saved = _new(SavedOutput)
+    saved.output = saved.version = 0
+    result.counter = Counter()
+    saved.tensor = wrap_unmarked(result.array, result.dtype, result.backend)
+    saved.tensor.counter = result.counter
+    return saved
 
 
 def _kept_of_two(op: Any) -> Kept | None:
@@ -371,17 +396,17 @@ def wrap_unmarked(array: Array, d: dt.dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array, in a mode that is plain."""
     t = _new(Tensor)
     t.array = array
-    t.dtype = d
+    t.dtype_ = d
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
     return t
 
 
-def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool) -> Tensor:
+def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool, kind: str = ORDINARY) -> Tensor:
     """A view without a history of its own: `array` shows part of its memory, `step` is how."""
     result = _new(Tensor)
     result.array = array
-    result.dtype = source.dtype
+    result.dtype_ = source.dtype
     result.backend = source.backend
     result._grad = result.extra = None
     view = result.edge = _new(View)
@@ -395,7 +420,7 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
             result.edge, result.counter = None, counter
             return result
         view.base = source
-        view.kind = ORDINARY if grad else NO_GRAD
+        view.kind = kind if grad else NO_GRAD
         view.path = (step,)
     else:
         counter = source.counter
@@ -451,8 +476,9 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             except (AttributeError, KeyError):
                 pass
             else:
-                array = state.quiet(kernel, input.array, None, False)
-                if array.__class__ is not backend.Array:
+                source = input.array
+                array = state.quiet(kernel, source, None, False)
+                if array.__class__ is not source.__class__:
                     array = backend.asarray(array)
                 result = wrap_unmarked(array, dtype, backend)
                 if record is not None and input.edge is not None and mode.grad:

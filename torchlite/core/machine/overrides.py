@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -69,6 +70,56 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     return mode.profiler is not None and not mode.profiler.admits()
 
 
+# Functions that PyTorch has in Python, with its parameters; those of `nn.functional` have the same here.
+_IN_PYTHON = {
+    "cdist": "x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'",
+    "lu": "A, pivot=True, get_infos=False, out=None",
+    "norm": "input, p='fro', dim=None, keepdim=False, out=None, dtype=None",
+    "pca_lowrank": "A, q=None, center=True, niter=2",
+    "split": "tensor, split_size_or_sections, dim=0",
+    "stft": "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', "
+    "normalized=False, onesided=None, return_complex=None, align_to_window=None",
+    "svd_lowrank": "A, q=6, niter=2, M=None",
+    "tensordot": "a, b, dims=2, out=None",
+    "unique": "input, sorted=True, return_inverse=False, return_counts=False, dim=None",
+    "unique_consecutive": "input, return_inverse=False, return_counts=False, dim=None",
+}
+
+
+@functools.cache
+def _in_python(func: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a function that PyTorch has in Python."""
+    from .registry import functions
+
+    home, name = (getattr(func, "__module__", None) or "").partition(".")[2], getattr(func, "__name__", "")
+    if home in ("", "functional") and name in _IN_PYTHON:
+        signature = inspect.signature(eval(f"lambda {_IN_PYTHON[name]}: None"))
+        with_out = functions.get(name) is func  # and not the method
+    elif home == "nn.functional":
+        signature, with_out = inspect.signature(func), name == "normalize"
+    else:
+        return None
+    params = [p for p in signature.parameters.values() if p.name != "out" or with_out]
+    return None if any([p.kind is p.VAR_KEYWORD for p in params]) else signature.replace(parameters=params)
+
+
+def _spelt_out(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """A call as PyTorch's functions in Python tell of it: what has a default is named."""
+    signature = _in_python(func)
+    if signature is None:
+        return args, kwargs
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:  # which the function will say, if anybody calls it
+        return args, kwargs
+    bound.apply_defaults()
+    given, params = bound.arguments, signature.parameters
+    needed = [given[name] for name, p in params.items() if p.default is p.empty]
+    return needed, {name: given[name] for name, p in params.items() if p.default is not p.empty}
+
+
 # Functions that are called on behalf of a public one -> that one, which is what handlers are told.
 public: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -82,6 +133,7 @@ def dispatch(
     """
     while func in public:
         func = public[func]
+    args, kwargs = _spelt_out(func, args, kwargs)
     state = local.state
     outer = state.mode
     asked = (args, kwargs) if relevant is None else (relevant, {})

@@ -15,21 +15,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..native import native
-from ..state import Mode, State, local
+from ..state import local
 from ..structs import Defaults
-from ..values import CPU, Backend, Size, memory_format
+from ..values import Backend, Size, memory_format
 from ..values.device import device
 from ..values.dtype import dtype
 from ..values.errors import unheard
 from ..values.layout import layout
-from .fast import accelerated, view_of_plain, wrap_unmarked
-from .node import UNVERSIONED, shared_counter
+from .fast import accelerated, wrap_unmarked
+from .node import UNVERSIONED
 from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
-from .remembered import MISSED, in_steps, of_kernel, remember
-from .tensor import Tensor, wrap, wrap_shown
-from .view import NO_GRAD, ORDINARY, View, requires_grad
+from .remembered import Places, forget, in_steps, knowing, of_kernel, remember
+from .tensor import Tensor, wrap
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
 _TRIED = 16  # calls without a plan, after which none is looked for where no form had one
@@ -87,7 +86,13 @@ class Plans:
         self.failed: float = 0  # calls that had no plan, as long as no form has one
         self.by_form: dict[Any, Plan] = {}
         self.get = self.by_form.get
-        self.known: list[Any] = []  # without the native build: what knows calls again (remembered.py)
+        self.known: list[Any] = []  # without the native build: the functions that know calls again (remembered.py)
+
+    def knowing(self, general: Callable[..., Any]) -> Any:
+        """A function that knows calls again that are remembered, and leaves others to `general`: no native one."""
+        made = knowing(general, self)
+        self.known.append(made)
+        return made
 
     def renew(self) -> None:
         """Forget the plans of an era that has ended."""
@@ -96,12 +101,13 @@ class Plans:
 
     def forget(self) -> None:
         self.by_form.clear()
-        self.known.clear()
+        for function in self.known:
+            forget(function)
 
     def remember(self, function: Any, args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
         """Let calls of the function that are like this one find their plan at once."""
         if native is None:
-            remember(self.known, args, kwargs, plan)
+            remember(function, args, kwargs, plan)
         else:
             native.remember(function, args, kwargs, plan, in_native)
 
@@ -132,18 +138,13 @@ def planned(
     `find(args, kwargs)` is what it comes to: an op and its bound arguments, a list of such steps, or None.
     """
     plans = plans or Plans()
-    get, known = plans.get, plans.known
+    get = plans.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
         if plans.era is not Defaults.era:
             plans.renew()
-        if mode.plain:
-            for function in known:
-                results = function(args, kwargs, state, mode)
-                if results is not MISSED:
-                    return results
         if mode.plain and plans.failed < _TRIED and "out" not in kwargs:
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors, plans.levels)
@@ -164,7 +165,7 @@ def planned(
             return state.levels[-1].by_plan(plans, find, general, made, args, kwargs)
         return general(*args, **kwargs)
 
-    made = call if native is None else accelerated(native.planned, call, in_place)
+    made = plans.knowing(call) if native is None else accelerated(native.planned, call, in_place)
     return made
 
 
@@ -216,7 +217,8 @@ def plan_op(
     single = results.__class__ is Tensor
     known: Any = _known((results,) if single else results)
     result_type, numpy_type = known[0] if known else _UNTYPED
-    template = filler(arguments, sources, len(tensors))([None] * len(tensors))
+    blank = [None] * len(tensors)
+    template = filler(arguments, sources, len(tensors))(blank)
     bound = filler(values, operands, len(tensors))
     after = _after(op.finish, returns, bound)
 
@@ -231,9 +233,10 @@ def plan_op(
         return laid
 
     run = of_kernel(
-        template, sources, len(tensors), kernel=kernel, single=single, check=check, bound=bound, settle=settle,
+        bound(blank), operands, template, sources, len(tensors),
+        kernel=kernel, single=single, check=check, bound=bound, settle=settle,
         array_class=backend.Array, asarray=backend.asarray, numpy_type=numpy_type, result_type=result_type,
-        known=known, wrapped=_wrapped, wrap_unmarked=wrap_unmarked, wrap_results=wrap_results, out_dtype=out_dtype,
+        known=known, wrapped=_wrapped, wrap_results=wrap_results, out_dtype=out_dtype,
         backend=backend, record=record, after=after,
     )  # fmt: skip
     singles = [(at, which) for at, which in sources if which.__class__ is int]
@@ -294,16 +297,13 @@ def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] 
     return tuple(made) or None
 
 
-Places = list[tuple[int, Any]]
-
-
 def places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
     """Where each of the objects `wanted` stands: a place and its number, or a place and the numbers of a sequence.
 
     None where one stands in no place, or in several, or a sequence has others in it.
     """
     numbers = {id(one): k for k, one in enumerate(wanted)}
-    found: Places = []
+    found: list[tuple[int, Any]] = []
     missing = set(numbers)
     for at, value in enumerate(among):
         items = value if value.__class__ is tuple or value.__class__ is list else (value,)
@@ -346,7 +346,7 @@ def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan 
     done = []
     for op, values, *which in steps:
         call, values = op.as_step(values) if hasattr(op, "as_step") else (op, values)
-        found: Places = []
+        found: list[tuple[int, Any]] = []
         for at, value in enumerate(values):
             if isinstance(value, (Tensor, Made)):
                 found.append((at, _number(value, tensors)))
@@ -368,111 +368,3 @@ def _number(value: Tensor | Made, tensors: list[Tensor]) -> int | None:
     if value.__class__ is Made:
         return value.step + len(tensors)
     return next((k for k, t in enumerate(tensors) if t is value), None)
-
-
-# ---- of a view
-
-
-def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
-    """The plan of a view op."""
-    source, *tail = values
-    backend = source.backend.real
-    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
-        return None
-    if op.reinterprets:
-        return None  # the path of a view is settled before
-    kernel, check, step = op.kernel_on(backend), op.check, (op, tuple(tail))
-    array = kernel(source.array, *tail)
-    if array.__class__ is list:
-        return _plan_views(op, values, array, tensors, results)
-    if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
-        return None
-    dtype, shown = source.dtype, wrap_shown(array, source.dtype, backend).backend
-    ordinary = op.rules and op.kind == ORDINARY
-    record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
-
-    def in_general(source: Tensor) -> Tensor:
-        state = local.state
-        return op.run_generally(state, state.mode, (source, *tail))
-
-    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-        return (*tensors, *tail)
-
-    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Tensor:
-        source = tensors[0]
-        edge = source.edge
-        if checks:
-            check(source, *tail)
-        plain = edge is None or not mode.grad or (edge.__class__ is View and not requires_grad(source))
-        if not plain and (edge.__class__ is View or record is None):
-            return in_general(source)
-        if offset is None:
-            array = kernel(source.array, *tail)
-        else:
-            array = array_class(shape, numpy_type, source.array, offset, strides)
-        if plain:
-            result = view_of_plain(source, array, step, mode.grad)
-        else:
-            result = wrap_unmarked(array, dtype, backend)
-            record(tensors, bound, result)  # type: ignore[misc]
-            result.edge = View(source, result.edge, ORDINARY, (step,))
-            result.counter = source.counter
-        result.backend = shown
-        return result
-
-    checks = check is not None and not op.checks_form
-    shape, strides, offset = array.shape, array.strides, None
-    array_class, numpy_type = backend.Array, array.dtype
-    if backend.device == CPU and array.base is not None and not checks:
-        offset = backend.pointer(array) - backend.pointer(source.array)
-        run.native = (step, in_general, shape, strides, offset, dtype, shown, record, bound)  # type: ignore[attr-defined]
-        if not (source.array.flags.c_contiguous and array.size):
-            offset = None  # NumPy makes views of known places of what lies row by row, where there are elements
-    return run
-
-
-def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
-    """The plan of a view op that gives several views, of a tensor that is none."""
-    source, *tail = values
-    backend, dtype = source.backend.real, source.dtype
-    if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
-        return None
-    kernel, step, kind = op.kernel_on(backend), (op, tuple(tail)), op.kind
-    shown = [wrap_shown(a, dtype, backend).backend for a in arrays]
-    record = recorder(op, values, [(0, 0)], tensors, results) if op.rules else None
-
-    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-        return (*tensors, *tail)
-
-    def in_general(source: Tensor) -> Any:
-        state = local.state
-        return op.run_generally(state, state.mode, (source, *tail))
-
-    def run(state: State, mode: Mode, tensors: list[Tensor]) -> Any:
-        source = tensors[0]
-        if checks:
-            op.check(source, *tail)
-        recorded = mode.grad and source.edge is not None
-        if source.edge.__class__ is View or (recorded and record is None):
-            return in_general(source)
-        array = source.array
-        made = kernel(array, *tail) if views is None else [array_class(*view[:2], array, *view[2:]) for view in views]
-        results = tuple([wrap_unmarked(a, dtype, b) for a, b in zip(made, shown)])
-        if recorded:
-            record(tensors, bound, results)  # type: ignore[misc]
-        counter = shared_counter(source)
-        for r in results:
-            r.edge = View(source, r.edge, kind if mode.grad else NO_GRAD, (step,))
-            r.counter = counter
-        return results
-
-    checks = op.check is not None and not op.checks_form
-    array_class, numpy_type, views = backend.Array, source.array.dtype, None
-    if backend.device == CPU and not checks:
-        place = backend.pointer
-        start = place(source.array)
-        if source.array.flags.c_contiguous:
-            views = [(a.shape, numpy_type, place(a) - start, a.strides) for a in arrays]
-        pieces = tuple([(a.shape, a.strides, place(a) - start, b) for a, b in zip(arrays, shown)])
-        run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
-    return run

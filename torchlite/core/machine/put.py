@@ -65,18 +65,19 @@ def _elements(general: Callable[..., Tensor]) -> Any:
     def call(self: Tensor, *others: Any, **named: Any) -> Tensor:
         mode = local.state.mode
         if mode.plain and len(others) == 1 and not named and others[0].__class__ in PLAIN and self.__class__ in PLAIN:
-            source, target, other = others[0].array, self.array, others[0]
+            (other,) = others
             if (
                 self.dtype is other.dtype
                 and self.backend is other.backend
-                and _is_written_plainly(self)
                 and (self.edge is other.edge is None or not mode.grad)
-                and source.shape == target.shape
-                and (self is other or (source.base is target.base is None and source is not target))
+                and _is_written_plainly(self)
             ):
-                if self is not other:
+                source, target = other.array, self.array
+                if self is other:
+                    return _counted(self)
+                if source.shape == target.shape and source.base is target.base is None and source is not target:
                     self.backend.write(target, source)
-                return _counted(self)
+                    return _counted(self)
         return general(self, *others, **named)
 
     return call

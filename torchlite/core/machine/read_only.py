@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 C = TypeVar("C", bound=type)
 
@@ -11,12 +11,15 @@ def read_only(cls: C) -> C:
     """Let the properties of a class that have no setter say that they are not written to."""
     for name, value in list(vars(cls).items()):
         if isinstance(value, property) and value.fset is None:
-            setattr(cls, name, property(value.fget, _refusal(name), _refusal(name), value.__doc__))
+            setattr(cls, name, property(value.fget, Refusal(name), Refusal(name), value.__doc__))
     return cls
 
 
-def _refusal(name: str) -> Any:
-    def refuse(self: object, value: object = None) -> NoReturn:
-        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+class Refusal:
+    """What sets or deletes an attribute that is only asked for."""
 
-    return refuse
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, t: object, value: object = None) -> NoReturn:
+        raise AttributeError(f"attribute '{self.name}' of 'torch._C.TensorBase' objects is not writable")

@@ -8,7 +8,7 @@ from typing import Any
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, differentiable, edge_of
 from .remembered import written
-from .saved import SavedList, SavedNumber, entries_of, keep_output
+from .saved import SavedList, SavedNumber, keep_output
 from .tensor import Tensor
 
 _OF_FORM = frozenset(("", "shape", "dtype", "stride", "device", "ndim", "dim", "numel", "size"))
@@ -71,7 +71,6 @@ def _source(edges_from: list[Any], keeping: list[Any], through: list[int], resha
     edges = [f"edge{k}" for k in sources] or ["None"]
     results = ["results"] if single else [f"results[{nr}]" for nr in range(through[-1] + 1)]
     entries = [_entry(i, kept, edges_from, single) for i, kept in enumerate(keeping)]
-    certain = not keeping or any([not kept[3] and kept[:3] != (None, None, None) for kept in keeping])
     return "\n ".join([
         "def written(tensors, bound, results):",
         *[f"t{k} = tensors[{k}]" for k in (*sources, *others)],
@@ -86,7 +85,7 @@ def _source(edges_from: list[Any], keeping: list[Any], through: list[int], resha
         f"backend = {results[0]}.backend.home",
         f"node.output_forms = ({' '.join([f'({r}.array.shape, {r}.dtype, backend),' for r in results])})",
         *[f"{results[nr]}.edge = node, {nr}" for nr in through],
-        f"node.saved_entries = {'' if certain else 'entries_of'}(({' '.join(entries)}))",
+        f"node.saved_entries = ({' '.join(entries)})",
     ])  # fmt: skip
 
 
@@ -140,7 +139,7 @@ def _other_shape(edge: Any, t: Tensor) -> bool:
 
 
 _NAMES = {
-    "LEAF": LEAF, "NOWHERE": NOWHERE, "SavedList": SavedList, "edge_of": edge_of, "entries_of": entries_of,
+    "LEAF": LEAF, "NOWHERE": NOWHERE, "SavedList": SavedList, "edge_of": edge_of,
     "keep_output": keep_output, "new": object.__new__, "other_shape": _other_shape, "pair": _pair, "sequence": sequence,
 }  # fmt: skip
 

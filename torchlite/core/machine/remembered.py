@@ -1,30 +1,52 @@
-"""Calls that pure Python knows again, by functions that are written for the structures of their arguments.
+"""Calls that pure Python knows again, by what is written for the structures of their arguments.
 
-A structure is how many arguments there are, which by name, and of which classes, items of sequences included. The
-function for it checks that and then looks only at what may differ: forms of tensors, and plain values. The native build
-does so in C (src/native/form.c).
+A structure is how many arguments there are, which by name, and of which classes, items of sequences included. The code
+of a public function grows with the structures that it is called with: for each it checks that a call has it, and then
+looks only at what may differ: forms of tensors, and plain values. The native build does so in C (src/native/form.c).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ..state import local
+from ..structs import Defaults
 from .node import UNVERSIONED
 from .overrides import PLAIN
+from .tensor import Tensor
 
+Places = Sequence[tuple[int, Any]]  # where tensors stand among arguments, and which: its number, or those of several
 MISSED = object()  # what a call comes to that is not known
+_ABSENT = object()  # stands for an argument that is not given
 _MOST = 4  # structures that are known of one function
 _LONGEST = 100  # lines
-_FUNCTION = """
-def written(args, kwargs, state, mode, get=get):
- if {unlike}: return MISSED
- {lines}
- try: plan = get(({form}))
- except AttributeError: return MISSED  # an array without strides
- return plan(state, mode, ({tensors})) if plan else MISSED
+_PLACES = 3  # arguments that have places of their own, which is faster than a tuple of them
+_HEADER = f"def written({', '.join([f'x{i}=ABSENT' for i in range(_PLACES)])}, /, *more, **named):"
+_PUBLIC = f"""
+{_HEADER}
+ state = local.state
+ mode = state.mode
+ if mode.plain and plans.era is Defaults.era:
+  {{known}}
+ return general(*[x for x in ({', '.join([f'x{i}' for i in range(_PLACES)])}, *more) if x is not ABSENT], **named)
+"""
+_KNOWN = """
+  while True:
+   {lines}
+   try: plan = get{number}(({form}))
+   except AttributeError: break  # an array without strides
+   if plan is None or (results := plan(state, mode, ({tensors}))) is MISSED: break
+   return results
+"""
+_FORM = """
+{header}
+ while True:
+   {lines}
+   return ({form})
 """
 _OF_KERNEL = """
 def written(state, mode, tensors):
@@ -37,90 +59,147 @@ def written(state, mode, tensors):
 """
 _WRAP_ONE = """
  if outputs.__class__ is not array_class: outputs = asarray(outputs)
- if outputs.dtype is numpy_type and outputs.base is None: results = wrap_unmarked(outputs, result_type, backend)
+ if outputs.dtype is numpy_type and outputs.base is None:
+  results = new(Tensor)
+  results.array = outputs
+  results.dtype_ = result_type
+  results.backend = backend
+  results.edge = results.counter = results._grad = results.extra = None
  else: results = wrap_results(outputs, out_dtype, backend)"""
 _WRAP_SEVERAL = "results = wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)"
 
 
-def remember(known: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Any) -> None:
-    """Let calls of this form find their plan by one of the functions `known`."""
-    form: list[Any] = []
-    for function in known:
-        function(args, kwargs, None, None, form.append)
-        if form:
+def knowing(general: Callable[..., Any], plans: Any) -> Any:
+    """A public function that knows some calls again, and leaves all others to `general`."""
+    names = {"ABSENT": _ABSENT, "MISSED": MISSED, "UNVERSIONED": UNVERSIONED, "Defaults": Defaults, "local": local}
+    made = written(_PUBLIC.format(known="pass"), **names, general=general, plans=plans)
+    made.structures = []
+    return made
+
+
+def remember(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Any) -> None:
+    """Let calls of a function that are of this form find their plan by themselves."""
+    for structure in function.structures:
+        if (form := structure.form_of(*args, **kwargs)) is not None:
             break
     else:
-        if len(known) == _MOST or (function := _function(args, kwargs)) is None:
+        structure = _Structure.of(args, kwargs)
+        if len(function.structures) == _MOST or len(structure.lines) > _LONGEST:
             return
-        function(args, kwargs, None, None, form.append)
-        known.append(function)
-    function.plans[form[0]] = plan
+        form = structure.form_of(*args, **kwargs)
+        function.__globals__.update(structure.kinds, **{f"get{structure.number}": structure.plans.get})
+        function.structures.append(structure)
+        _learn(function)
+    structure.plans[form] = plan
 
 
-def _function(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The function for calls of this structure, with the dictionary of its plans; None where it would be a long one."""
-    structure = _Structure([], [], [], {})
-    structure.add("x", (*args, *kwargs.values()), "[*args, *kwargs.values()]" if kwargs else "args")
-    if len(structure.lines) > _LONGEST:
-        return None
-    source = _FUNCTION.format(
-        unlike=f"len(args) != {len(args)} or " + (f"[*kwargs] != {[*kwargs]}" if kwargs else "kwargs"),
-        lines="\n ".join(structure.lines),
-        form=" ".join(structure.form),
-        tensors=" ".join(structure.tensors),
-    )
-    plans: dict[Any, Any] = {}
-    function = written(source, MISSED=MISSED, UNVERSIONED=UNVERSIONED, get=plans.get, **structure.kinds)
-    function.plans = plans
-    return function
+def forget(function: Any) -> None:
+    """Let a function know no calls any more."""
+    function.structures.clear()
+    _learn(function)
+
+
+def _learn(function: Any) -> None:
+    known = "".join([structure.text(_KNOWN) for structure in function.structures])
+    function.__code__ = written(_PUBLIC.format(known=known or "pass"), **function.__globals__).__code__
+
+
+_numbers = itertools.count()
 
 
 class _Structure(NamedTuple):
-    """The parts of a function for calls of one structure."""
+    """What is known of calls of one structure: how they are told, and their plans."""
 
+    number: int
     lines: list[str]
     form: list[str]
     tensors: list[str]
     kinds: dict[str, type]
+    plans: dict[Any, Any]
 
-    def add(self, prefix: str, values: Sequence[Any], source: str) -> None:
-        """What is to be done with values that `source` gives, in the order in which plans have their tensors."""
-        names = [f"{prefix}{i}" for i in range(len(values))]
-        self.lines.append(f"[{', '.join(names)}] = {source}")
+    @classmethod
+    def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Structure:
+        made = cls(next(_numbers), [], [], [], {}, {})
+        count = len(args)
+        names = [*[f"x{i}" for i in range(count)], *[f"named{i}" for i in range(len(kwargs))]]
+        if count < _PLACES:
+            made.unless(f"x{count} is ABSENT")
+        elif count == _PLACES:
+            made.unless("not more")
+        else:
+            made.unless(f"len(more) == {count - _PLACES}")
+            made.lines.append(f"[{', '.join(names[_PLACES:count])}] = more")
+        if kwargs:
+            made.unless(f"[*named] == {[*kwargs]}")
+            made.lines.append(f"[{', '.join(names[count:])}] = named.values()")
+        else:
+            made.unless("not named")
+        made.add(names, (*args, *kwargs.values()))
+        return made
+
+    def unless(self, alike: str) -> None:
+        self.lines.append(f"if not ({alike}): break")
+
+    def add(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        """What is asked of values of these names, in the order in which plans have their tensors."""
         for name, value in zip(names, values):
-            kind = self.kinds[f"kind_of_{name}"] = value.__class__
-            unlike = f"{name}.__class__ is not kind_of_{name}"
+            kind = self.kinds[f"kind{self.number}_{name}"] = value.__class__
+            alike = f"{name}.__class__ is kind{self.number}_{name}"
             if kind in PLAIN:
-                self.lines.append(f"if {unlike} or {name}.counter is UNVERSIONED: return MISSED")
+                self.unless(f"{alike} and {name}.counter is not UNVERSIONED")
                 self.form.append(f"{name}.backend, {name}.dtype, (array := {name}.array).shape, array.strides,")
                 self.tensors.append(f"{name},")
             elif isinstance(value, (tuple, list)):
-                self.lines.append(f"if {unlike} or len({name}) != {len(value)}: return MISSED")
-                self.add(f"{name}_", value, name)
+                self.unless(f"{alike} and len({name}) == {len(value)}")
+                items = [f"{name}_{i}" for i in range(len(value))]
+                self.lines.append(f"[{', '.join(items)}] = {name}")
+                self.add(items, value)
             else:
-                self.lines.append(f"if {unlike}: return MISSED")
+                self.unless(alike)
                 if value is not None:
                     self.form.append(f"{name} or str({name})," if kind is float or kind is complex else f"{name},")
 
+    def text(self, template: str) -> str:
+        return template.format(
+            header=_HEADER, number=self.number, lines="\n   ".join(self.lines), form=" ".join(self.form),
+            tensors=" ".join(self.tensors),
+        )  # fmt: skip
 
-def of_kernel(arguments: Sequence[Any], sources: Sequence[tuple[int, Any]], count: int, **names: Any) -> Any:
+    def form_of(self, *args: Any, **kwargs: Any) -> Any:
+        """The form of a call; None where it is of another structure."""
+        return written(self.text(_FORM), ABSENT=_ABSENT, UNVERSIONED=UNVERSIONED, **self.kinds)(*args, **kwargs)
+
+
+def of_kernel(
+    values: Sequence[Any], operands: Places, arguments: Sequence[Any], sources: Places, count: int, **names: Any
+) -> Any:
     """The plan that calls a kernel with the arrays of `count` tensors at their places among arguments.
 
     It knows `names`; steps that are None are left out. What it is to do until results are settled, it asks each time.
     """
-    items = [f"value{i}" for i in range(len(arguments))]
-    for at, which in sources:
-        single = which.__class__ is int
-        items[at] = f"tensors[{which}].array" if single else f"[{', '.join([f'tensors[{k}].array' for k in which])}]"
     tracked = " or ".join([f"tensors[{k}].edge is not None" for k in range(count)])
     source = _OF_KERNEL.format(
-        check="" if names["check"] is None else "check(*bound(tensors))",
-        items=", ".join(items),
+        check="" if names["check"] is None else f"check({_filled('given', values, operands, '')})",
+        items=_filled("value", arguments, sources, ".array"),
         wrap=_WRAP_ONE if names["single"] else _WRAP_SEVERAL,
         record="" if names["record"] is None else f"if mode.grad and ({tracked}): record(tensors, bound, results)",
         returned="results" if names["after"] is None else "after(results, tensors)",
     )
-    return written(source, settled=False, **names, **{f"value{i}": value for i, value in enumerate(arguments)})
+    names |= {f"value{i}": value for i, value in enumerate(arguments)}
+    names |= {f"given{i}": value for i, value in enumerate(values)}
+    return written(source, settled=False, new=object.__new__, Tensor=Tensor, **names)
+
+
+def _filled(name: str, values: Sequence[Any], places: Places, part: str) -> str:
+    """Arguments as a call names them: values by their names, and tensors, or a part of each, at their places."""
+    items = [f"{name}{i}" for i in range(len(values))]
+    for at, which in places:
+        if which.__class__ is int:
+            items[at] = f"tensors[{which}]{part}"
+        else:
+            several = ", ".join([f"tensors[{k}]{part}" for k in which])
+            items[at] = f"[{several}]" if part else f"({several},)"
+    return ", ".join(items)
 
 
 def in_steps(steps: Sequence[Any], count: int) -> Any:
@@ -143,9 +222,12 @@ def in_steps(steps: Sequence[Any], count: int) -> Any:
 
 
 def written(source: str, **names: Any) -> Any:
-    """What a source that knows these names calls `written`."""
+    """What a source that knows these names, and counts as this library's, calls `written`."""
+    names["__package__"] = __package__
     exec(_compiled(source), names)
-    return names.pop("written")  # which would be in a cycle with it otherwise
+    made = names.pop("written")  # which would be in a cycle with it otherwise
+    made.__code__ = made.__code__.replace()  # of its own, for the interpreter to adapt to what it is called with
+    return made
 
 
 @functools.lru_cache(1024)

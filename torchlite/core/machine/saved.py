@@ -18,6 +18,7 @@ from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name
 from .operands import tensors_in
 from .overrides import PLAIN
 from .registry import registry
+from .tangent import TangentLevel, set_tangent, tangents_of
 from .tensor import Tensor, wrap
 from .tensor_base import TensorBase
 from .view import resolve
@@ -101,6 +102,10 @@ class SavedOutput(SavedOutputParts):
         followed = self.output < len(node.output_forms)
         return _alias_without_history(tensor) if followed and _told_of_aliases(tensor) else tensor
 
+    def move(self, level: TangentLevel, tangent: Tensor) -> None:
+        """What is saved moves so from now on."""
+        set_tangent(self.tensor, level, tangent)
+
     def with_history(self, node: Node) -> Tensor:
         tensor = _alias_without_history(self.tensor)
         tensor.counter = self.tensor.counter
@@ -166,32 +171,19 @@ class SavedList:
         return [read(e, node) for e in self.entries]
 
 
-class NothingKept(tuple[None, ...]):
-    """Entries of which none keeps anything: there is nothing to free, so the node may run again."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return False
-
-
-def entries_of(saved: list[Any]) -> tuple[Any, ...]:
-    """The entries of values that a node keeps without asking pack hooks."""
-    return tuple(saved) if saved.count(None) < len(saved) or not saved else NothingKept(saved)
-
-
 know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber), SavedList=SavedList)
 
 
 class Packed:
-    """What a pack hook made of a tensor, and what is needed to give the unpacked tensor its place in the graph."""
+    """What a pack hook made of a tensor, and what gives the unpacked tensor its place in the graph, and its motion."""
 
-    __slots__ = ("edge", "hooks", "output", "packed")
+    __slots__ = ("edge", "hooks", "output", "packed", "tangents")
 
     def __init__(self, tensor: Tensor, hooks: Hooks, output: int = -1, given: Tensor | None = None) -> None:
         self.hooks = hooks
         self.output = output  # of the node that keeps it, which it must not own
         self.edge = resolve(tensor) if output < 0 else None
+        self.tangents = dict(tangents_of(tensor))
         given = tensor if given is None else given
         version = version_of(given)
         state = _mode.local.state
@@ -211,11 +203,17 @@ class Packed:
                 f"{type(tensor).__name__}"
             )
         edge = self.edge if self.output < 0 else (node, self.output)
-        if edge is None and tensor.edge is None:
+        if edge is None and tensor.edge is None and not self.tangents:
             return tensor
         tensor = tensor._alias()
         tensor.edge = edge
+        for level in _mode.local.state.mode.moving:
+            if level in self.tangents:
+                set_tangent(tensor, level, self.tangents[level])
         return tensor
+
+    def move(self, level: TangentLevel, tangent: Tensor) -> None:
+        self.tangents[level] = tangent
 
 
 class Hooked(tuple[Any, ...]):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNCONVERTED: set[Any] = set()  # functions whose results keep their type when a subclass calls them
 
-_PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
+PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
 
 
 class _Shadowed:
@@ -90,7 +90,7 @@ def as_class(t: Tensor, cls: type) -> Tensor:
     if type(t) is cls:
         return t
     made: Any = object.__new__(cls)
-    for part in _PARTS:  # a class may have properties of the same names
+    for part in PARTS:  # a class may have properties of the same names
         part.__set__(made, part.__get__(t))
     real = t.backend.real
     made.backend = real.guarded if overrides(cls) else real

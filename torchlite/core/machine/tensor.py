@@ -18,7 +18,7 @@ from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, typ
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
 from ..values.pickling import shown_in
-from ..values.size import size
+from ..values.size import SIZES, size
 from .batching import refuse_batch
 from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
@@ -47,7 +47,7 @@ def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array."""
     t = _new(Tensor)
     t.array = array
-    t.dtype = dtype_
+    t.dtype_ = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
     state = _mode.local.state
@@ -106,7 +106,7 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return size(self.array.shape)
+        return SIZES[self.array.shape]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one of its dimensions."""
@@ -392,7 +392,7 @@ class Tensor(TensorBase):
         if self.backend.home.level:
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
         check_data(self, value)
-        self.array, self.dtype = value.array, value.dtype
+        self.array, self.dtype_ = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
 
     @data.deleter

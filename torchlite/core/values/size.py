@@ -68,3 +68,17 @@ know(Size=Size)
 def size(dims: Any) -> Size:
     """A Size of a tuple known to hold ints."""
     return tuple.__new__(Size, dims)
+
+
+class _Sizes(dict[tuple[int, ...], Size]):
+    """The Size of each shape that was asked for: tensors have few, and Sizes do not change."""
+
+    def __missing__(self, shape: tuple[int, ...]) -> Size:
+        if len(self) >= _MOST:
+            self.clear()
+        made = self[shape] = Size(shape)
+        return made
+
+
+_MOST = 4096
+SIZES = _Sizes()

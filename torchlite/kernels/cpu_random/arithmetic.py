@@ -18,6 +18,7 @@ _2_M24 = np.array(2.0**-24, F4)
 _2_32 = np.array(2.0**32)
 _2_M53 = np.array(2.0**-53)
 _32 = np.array(32, U8)
+_ZERO = np.array(0, F4)
 
 
 def unit_floats(words: np.ndarray) -> np.ndarray:
@@ -69,7 +70,7 @@ def exp(x: float) -> float:
 def multiply_add(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
     """x * scale + shift, rounded once to x's dtype (float32 or float64), in which scale and shift are taken."""
     if scale == 1 or shift == 0:  # one of the two operations is exact
-        return (x if scale == 1 else x * np.array(scale, x.dtype)) + np.array(shift, x.dtype)
+        return (x if scale == 1 else x * np.array(scale, x.dtype)) + (np.array(shift, x.dtype) if shift else _ZERO)
     if x.dtype == F4:
         wide = x.astype(F8)
         wide *= float(F4(scale))

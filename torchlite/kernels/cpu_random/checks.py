@@ -31,6 +31,7 @@ FULL_RANGE = {
 _LARGEST_FLOAT = {d.numpy: float(ml_dtypes.finfo(d.numpy).max) for d in _DIGITS}
 
 
+@functools.lru_cache(256)
 def implemented(kernel: str, dtype: np.dtype, types: Container[dt.dtype] = dt.FLOATS) -> None:
     d = dt.of_numpy(dtype)
     if d not in types:

@@ -18,7 +18,7 @@ from typing import Self
 
 import numpy as np
 
-from .arithmetic import long_words, unit_doubles
+from .arithmetic import long_words, unit_doubles, unit_floats
 from .normals import normals_of_polar, polar
 
 DEFAULT_SEED = 67280421310721
@@ -150,6 +150,17 @@ class MT19937Engine:
         """The next n uniform float64 numbers in [0, 1): one pair of words each."""
         return unit_doubles(self._words(2 * n))
 
+    def _units(self, n: int) -> np.ndarray:
+        """The next n uniform float32 numbers in [0, 1): one word each. Of words at hand, all are made at once."""
+        start = self._next
+        end = start + n
+        if end > self._block.size:
+            return unit_floats(self._words(n))
+        if self._unit_block is None:
+            self._unit_block = unit_floats(self._block)
+        self._next = end
+        return self._unit_block[start:end].copy()
+
     def _raw_words(self, n: int) -> np.ndarray:
         """An even number of words, generated two at a time with the first one high."""
         pairs = self._bulk.randint(0, 2**64, n // 2, dtype=np.uint64)
@@ -164,6 +175,7 @@ class MT19937Engine:
         self._block = _NO_WORDS
         self._polar_block: np.ndarray | None = None
         self._normal_block: np.ndarray | None = None
+        self._unit_block: np.ndarray | None = None
         self._phase = -1  # where in blocks of 16 words the last few normals began
         self._next = 0
         self._untouched = untouched
@@ -172,7 +184,7 @@ class MT19937Engine:
     def _next_block(self, n: int) -> None:
         """At least n words, and more the more often they are wanted."""
         self._block = self._generator.random_raw(max(self._ahead, -(-n // STATE_WORDS) * STATE_WORDS)).astype(np.uint32)
-        self._polar_block = self._normal_block = None
+        self._polar_block = self._normal_block = self._unit_block = None
         self._next = 0
         self._untouched = False
         self._ahead = min(2 * self._ahead, _FAR_AHEAD)

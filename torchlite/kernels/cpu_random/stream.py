@@ -41,19 +41,10 @@ class MT19937Stream(MT19937Engine):
     def uniform(self, n: int, dtype: np.dtype, lo: float = 0.0, hi: float = 1.0) -> np.ndarray:
         """Numbers in [lo, hi)."""
         dtype = np.dtype(dtype)
-        checks.uniform(dtype, lo, hi)
-        real = F8 if dtype == _DOUBLE else F4
-        units, words = (unit_doubles, 2) if real is F8 else (unit_floats, 1)
-        if lo == 0 and hi == 1 and dtype not in _HALVES:
-            return self._pieces(n, dtype, words, units)
-        first, end = dtype.type(lo), dtype.type(hi)
-        span = float(real(hi) - real(lo))
-
-        def law(words: np.ndarray) -> np.ndarray:
-            numbers = multiply_add(units(words), span, lo).astype(dtype, copy=False)
-            numbers[numbers == end] = first
-            return numbers
-
+        words, law = _uniform_law(dtype, lo, hi)
+        if law is unit_floats and n <= FEW_WORDS:
+            with self._lock:
+                return self._units(n)
         return self._pieces(n, dtype, words, law)
 
     def normal(self, n: int, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, *, block: bool) -> np.ndarray:
@@ -329,6 +320,25 @@ def _exact(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The C library's function for float64 results; NumPy's, whose last bit may differ, for what will be rounded."""
     return functools.partial(libm, exact) if dtype == _DOUBLE else fast
+
+
+@functools.lru_cache(256)
+def _uniform_law(dtype: np.dtype, lo: float, hi: float) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
+    """How many words a number in [lo, hi) takes, and what makes it of them."""
+    checks.uniform(dtype, lo, hi)
+    real = F8 if dtype == _DOUBLE else F4
+    units, words = (unit_doubles, 2) if real is F8 else (unit_floats, 1)
+    if lo == 0 and hi == 1 and dtype not in _HALVES:
+        return words, units
+    first, end = dtype.type(lo), dtype.type(hi)
+    span = float(real(hi) - real(lo))
+
+    def law(words: np.ndarray) -> np.ndarray:
+        numbers = multiply_add(units(words), span, lo).astype(dtype, copy=False)
+        numbers[numbers == end] = first
+        return numbers
+
+    return words, law
 
 
 def _integer_law(dtype: np.dtype, lo: int, hi: int, *, long: bool) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:

@@ -10,7 +10,8 @@ from ...operations.pointwise import activations as ops
 from ...operations.pointwise import rectifiers as leaky
 from ...operations.pointwise.activations import gelu, softplus, softshrink
 from ...operations.pointwise.activations import log_sigmoid as logsigmoid
-from ..headers import named
+from ...operations.reductions import softmax as soft
+from ..headers import known_by_form, named
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -138,7 +139,12 @@ def _get_softmax_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@overridable
+def _along(op: Any) -> Any:
+    """What functions below come to where they are told the dimension."""
+    return lambda input, dim=None, _stacklevel=3, dtype=None: None if dim is None else (op, (input, dim, dtype))
+
+
+@known_by_form(_along(soft.softmax))
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None) -> Tensor:
     """Positive numbers along `dim`, with sum one, that grow with the input exponentially."""
     if dim is None:
@@ -154,7 +160,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
-@overridable
+@known_by_form(_along(soft.log_softmax))
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dt.dtype | None = None) -> Tensor:
     """The logarithm of `softmax`."""
     if dim is None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from ...core.machine import Tensor, functions, overridable
 from ...operations.images.average_pool import avg_pool2d, avg_pool3d
+from ...operations.learning.layer_norm import native_layer_norm
+from ..headers import known_by_form
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
@@ -57,7 +59,11 @@ def instance_norm(
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
-@overridable
+@known_by_form(
+    lambda input, normalized_shape, weight=None, bias=None, eps=1e-5: (
+        native_layer_norm, (input, normalized_shape, weight, bias, eps), 0
+    )
+)
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,

@@ -7,7 +7,9 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor, functions, overridable
 from ...core.values import dt, warn
+from ...operations.places.embedding import embedding_op
 from ...operations.places.embedding import one_hot_ as one_hot
+from ..headers import known_by_form
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -19,7 +21,16 @@ def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, n
         functions["embedding_renorm_"](weight, input, max_norm, norm_type)
 
 
-@overridable
+def _embedding_of(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """The op that a call comes to, where `weight` stays as it is."""
+    padding = -1 if padding_idx is None else padding_idx % weight.size(0)
+    return None if max_norm is not None else (embedding_op, (weight, input, padding, scale_grad_by_freq, sparse))
+
+
+@known_by_form(_embedding_of)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,

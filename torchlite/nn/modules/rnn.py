@@ -100,8 +100,10 @@ class RNNBase(Module):
             for suffix in ("", "_reverse")[: self._directions()]:
                 names = []
                 for name, shape in self._shapes(layer).items():
-                    names.append(f"{name}_l{layer}{suffix}")
-                    setattr(self, names[-1], Parameter(_empty(shape, device=device, dtype=dtype)))
+                    weight = Parameter(_empty(shape, device=device, dtype=dtype))  # biases that go unused too
+                    if self.bias or not name.startswith("bias"):
+                        names.append(f"{name}_l{layer}{suffix}")
+                        setattr(self, names[-1], weight)
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)
         self._init_flat_weights()
@@ -117,8 +119,7 @@ class RNNBase(Module):
             "weight_ih": (gates, state * self._directions() if layer else self.input_size),
             "weight_hh": (gates, state),
         }
-        if self.bias:
-            shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+        shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
         if self.proj_size:
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         return shapes
@@ -207,8 +208,10 @@ class RNNBase(Module):
             )
 
     def _state_size(self, input: Tensor, batch_sizes: Tensor | None, size: int) -> tuple[int, int, int]:
-        batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
-        return self.num_layers * self._directions(), batch, size
+        return self.num_layers * self._directions(), int(self._batch(input, batch_sizes)), size
+
+    def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int | Tensor:
+        return input.size(0 if self.batch_first else 1) if batch_sizes is None else batch_sizes[0]
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The size of the first hidden states that an input goes with."""
@@ -360,11 +363,14 @@ class LSTM(RNNBase):
             )
 
     def _states(self, input: Tensor, batch_sizes: Tensor | None, hx: Any) -> Any:
-        if hx is None:
-            sizes = (self.proj_size or self.hidden_size, self.hidden_size)
-            hx = tuple([self._zeros(input, batch_sizes, size) for size in sizes])
-        self.check_forward_args(input, hx, batch_sizes)
-        return hx
+        if hx is not None:
+            self.check_forward_args(input, hx, batch_sizes)
+            return hx
+        self.check_input(input, batch_sizes)
+        layers, batch = self.num_layers * self._directions(), self._batch(input, batch_sizes)
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)
+        options = {"dtype": input.dtype, "device": input.device}
+        return tuple([functions["zeros"]((layers, batch, size), **options) for size in sizes])
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         self._check_dim("LSTM", input)

@@ -8,7 +8,7 @@ from typing import Any
 from ... import linalg
 from ...autograd.grad_mode import no_grad
 from ...core.machine import Tensor, functions
-from ...core.values import finfo, shown_in
+from ...core.values import contiguous_format, finfo, shown_in
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
@@ -25,8 +25,9 @@ class _OrthMaps(Enum):
 
 def _nearest_by_columns(A: Tensor) -> Tensor:
     """The orthonormal columns that Gram and Schmidt would find."""
-    Q, R = linalg.qr(A)
-    return Q * R.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    reflections, tau = functions["geqrf"](A)
+    Q = linalg.householder_product(reflections, tau)
+    return Q.mul_(reflections.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2))
 
 
 def _is_orthogonal(Q: Tensor) -> bool:
@@ -186,18 +187,19 @@ class _SpectralNorm(Module):
         if ndim > 1:
             self.n_power_iterations = n_power_iterations
             matrix = self._matrix(weight)
-            for name, size in zip(("_u", "_v"), matrix.size()):
-                self.register_buffer(name, F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps))
+            drawn = [matrix.new_empty(size).normal_(0, 1) for size in matrix.size()]
+            for name, vector in zip(("_u", "_v"), drawn):
+                self.register_buffer(name, F.normalize(vector, dim=0, eps=eps))
             self._iterate(matrix, 15)
 
     def _matrix(self, weight: Tensor) -> Tensor:
-        return weight.movedim(self.dim, 0).flatten(1)
+        return (weight if self.dim == 0 else weight.movedim(self.dim, 0)).flatten(1)
 
     @no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
         for _ in range(times):
-            self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
-            self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
+            F.normalize(matrix.mv(self._v), dim=0, eps=self.eps, out=self._u)
+            F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps, out=self._v)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
@@ -206,7 +208,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
         # The buffers are written to again before backward may want them.
-        u, v = self._u.clone(), self._v.clone()
+        u, v = [t.clone(memory_format=contiguous_format) for t in (self._u, self._v)]
         return weight / functions["vdot"](u, matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:

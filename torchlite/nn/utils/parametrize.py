@@ -162,8 +162,8 @@ def _begin(modules: ParametrizationList, original: Tensor) -> Any:
 
 def _set(t: Tensor, to: Tensor) -> None:
     """Give a tensor, which stays the same object, the memory of another."""
-    if t is not to:
-        t.data = to.detach()
+    with no_grad():
+        t.set_(to)
 
 
 def _register(module: Module, name: str, t: Tensor) -> None:

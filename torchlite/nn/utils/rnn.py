@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from ...core.machine import Tensor, functions
-from ...core.values import Shown, dt, shown_in
+from ...core.values import Shown, contiguous_format, dt, shown_in
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [
@@ -115,8 +115,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes one."""
     if permutation is None:
         return None
-    order = functions["arange"](permutation.numel(), device=permutation.device)
-    return functions["empty_like"](permutation).scatter_(0, permutation, order)
+    made = functions["empty_like"](permutation, memory_format=contiguous_format)
+    return made.scatter_(0, permutation, functions["arange"](0, permutation.numel(), device=permutation.device))
 
 
 def pack_padded_sequence(

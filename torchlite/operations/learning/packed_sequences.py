@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare import publish_python, published
-from ...core.machine import Tensor
-from ...core.values import dt
+from ...core.declare import Op, publish_python, published
+from ...core.machine import Tensor, functions
+from ...core.state import is_watched
+from ...core.values import CPU, Array, Namespace, dt
 from ..making.factories import full
 from ..making.host_data import tensor
+from ..shapes.slicing import slice_
 from ..vocabulary import requirement
 
 _require = requirement("")
@@ -21,9 +24,57 @@ def places(sizes: Sequence[int], batch: int, like: Tensor) -> Tensor:
     return tensor(rows, dtype=dt.int64, device=like.device)
 
 
-def _counts(numbers: Sequence[int]) -> Tensor:
+def _counts(numbers: Sequence[int]) -> list[int]:
     """For 0, 1, … up to the largest: how many of the numbers are larger."""
-    return tensor([sum([n > k for n in numbers]) for k in range(max(numbers))], dtype=dt.int64)
+    return [sum([n > k for n in numbers]) for k in range(max(numbers))]
+
+
+def runs(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The packed elements of each time: where they begin and end."""
+    ends = itertools.accumulate(sizes)
+    return zip(itertools.chain((0,), ends), itertools.accumulate(sizes))
+
+
+# ---- as dispatch modes see it
+
+
+def _pack_rows(xp: Namespace, input: Array, lengths: Tensor, batch_first: bool) -> tuple[Any, Any]:
+    sizes = _counts(lengths.tolist())[: input.shape[int(batch_first)]]
+    padded = input.swapaxes(0, 1) if batch_first else input
+    return xp.concatenate([padded[t, :n] for t, n in enumerate(sizes)]), xp.asarray(sizes, "int64")
+
+
+def _pack_rows_vjp(g: Tensor, input_shape: tuple[int, ...], lengths: Tensor, batch_first: bool) -> Tensor:
+    length, batch = input_shape[:2][:: -1 if batch_first else 1]
+    whole = functions["zeros"]((length, batch, *input_shape[2:]), dtype=g.dtype, layout=g.layout, device=g.device)
+    for t, (start, end) in enumerate(runs(_counts(lengths.tolist()))):
+        place = slice_.apply(whole.select(0, t), 0, 0, end - start, 1)
+        place.copy_(slice_.apply(g, 0, start, end, 1))
+    return whole.transpose(0, 1) if batch_first else whole
+
+
+_pack_shown = Op(
+    "_pack_padded_sequence(Tensor input, any lengths, bool batch_first) -> (Tensor data, Tensor batch_sizes)",
+    _pack_rows, {"input": _pack_rows_vjp}, node="PackPaddedSequenceBackward0", differentiable=1,
+)  # fmt: skip
+
+
+def _pad_shown(data: Tensor, sizes: Sequence[int], length: int, padding_value: Any) -> tuple[Tensor, Tensor]:
+    """Packed sequences in a tensor filled with a value, and memory for their lengths."""
+    options = {"layout": data.layout, "device": data.device}
+    padded = full((length, sizes[0], *data.shape[1:]), padding_value, dtype=data.dtype, **options)
+    lengths = functions["empty"]((sizes[0],), dtype=dt.int64, layout=data.layout, device=CPU)
+    start = t = 0
+    for n, same in itertools.groupby(sizes):
+        times = len(list(same))
+        rows = slice_.apply(data, 0, start, start + times * n, 1)
+        place = slice_.apply(slice_.apply(padded, 0, t, t + times, 1), 1, 0, n, 1)
+        place.copy_(rows.view((times, n, *data.shape[1:])))
+        start, t = start + times * n, t + times
+    return padded, lengths
+
+
+# ---- the functions
 
 
 @published("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", method=False)
@@ -35,8 +86,8 @@ def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tens
         f"{lengths.dtype.legacy} tensor",
     )
     _require(input.numel() > 0, "Cannot pack empty tensors.")
-    padded = input.transpose(0, 1) if batch_first else input
-    length, batch, sizes = padded.size(0), padded.size(1), lengths.tolist()
+    length, batch = input.array.shape[:2][:: -1 if batch_first else 1]
+    sizes = lengths.tolist()
     _require(
         len(sizes) == batch,
         f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={batch})",
@@ -50,9 +101,12 @@ def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tens
         "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
         "not need ONNX exportability.",
     )
+    if is_watched():
+        return _pack_shown.apply(input, lengths, batch_first)
     batch_sizes = _counts(sizes)
-    rows = places(batch_sizes.tolist()[:length], batch, input)
-    return padded.flatten(0, 1).index_select(0, rows), batch_sizes
+    rows = places(batch_sizes[:length], batch, input)
+    padded = input.transpose(0, 1) if batch_first else input
+    return padded.flatten(0, 1).index_select(0, rows), tensor(batch_sizes, dtype=dt.int64)
 
 
 @published(
@@ -65,9 +119,13 @@ def pad_packed(
     """Packed sequences padded to a length, and their lengths."""
     sizes = batch_sizes.tolist()
     length, batch, features = max(total_length, len(sizes)), sizes[0], data.shape[1:]
+    if is_watched():
+        padded, lengths = _pad_shown(data, sizes, length, padding_value)
+        lengths.array[...] = _counts(sizes)
+        return padded.transpose(0, 1) if batch_first else padded, lengths
     padded = data.new_full((length * batch, *features), padding_value)
     padded = padded.index_copy(0, places(sizes, batch, data), data).view((length, batch, *features))
-    return padded.transpose(0, 1) if batch_first else padded, _counts(sizes)
+    return padded.transpose(0, 1) if batch_first else padded, tensor(_counts(sizes), dtype=dt.int64)
 
 
 def _pad_sequence(sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:

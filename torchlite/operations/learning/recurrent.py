@@ -7,6 +7,7 @@ kernels do not take.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -157,8 +158,10 @@ def _fits(
 def _run(*values: Any) -> tuple[Any, ...]:
     """One direction of one layer: the output, and the last states."""
     *operands, w_hr, mode, sizes, reverse = values
-    if is_watched() and w_hr is None and sizes is None and mode != "LSTM":
-        return shown.direction(operands, mode, reverse)
+    if is_watched() and sizes is None:
+        return shown.direction((*operands, w_hr), mode, reverse)
+    if is_watched():
+        return shown.packed_direction((*operands, w_hr), mode, sizes, reverse)
     return recurrent.apply(*values)[:3] if _fits(*values[:9]) else _in_steps(*values)
 
 
@@ -180,7 +183,7 @@ def _layers(
     for layer in range(num_layers):
         if layer and train and dropout_p:
             x = functions["dropout"](x, dropout_p, train)
-        padded = x if packing is None else packing.padded(x)
+        padded = x if packing is None or is_watched() else packing.padded(x)
         outputs = []
         for direction in range(directions):
             at = layer * directions + direction
@@ -195,11 +198,13 @@ def _layers(
             outputs.append(output)
             last.append(h)
             last_cells.append(c)
-        x = outputs[0] if directions == 1 else cat.apply(outputs, outputs[0].dim() - 1)
-        if packing is not None:
+        x = outputs[0] if directions == 1 else cat.apply(outputs, -1)
+        if packing is not None and not is_watched():
             x = packing.packed(x)
-    made = (x, stack.apply(last, 0))
-    return made if cx is None else (*made, stack.apply(last_cells, 0))
+    if cx is None:
+        return x, stack.apply(last, 0)
+    c = stack.apply(last_cells, 0)
+    return x, stack.apply(last, 0), c
 
 
 class _Packing:
@@ -207,8 +212,11 @@ class _Packing:
 
     def __init__(self, batch_sizes: Tensor, data: Tensor) -> None:
         self.sizes = tuple(batch_sizes.tolist())
-        self.batch = self.sizes[0]
-        self.places = None if self.sizes[-1] == self.batch else places(self.sizes, self.batch, data)
+        self.batch, self.data = self.sizes[0], data
+
+    @functools.cached_property
+    def places(self) -> Tensor | None:
+        return None if self.sizes[-1] == self.batch else places(self.sizes, self.batch, self.data)
 
     def padded(self, data: Tensor) -> Tensor:
         form = (len(self.sizes), self.batch, data.shape[1])

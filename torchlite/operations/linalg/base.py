@@ -110,10 +110,11 @@ def any_matrices(name: str, low: str) -> Callable[..., None]:
     return check
 
 
-def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A") -> None:
-    if b.dim() < 2:
+def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A", vectors: bool = False) -> None:
+    shape = (*b.array.shape, 1) if vectors else b.array.shape
+    if len(shape) < 2:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
-    (m, n), (p, q) = a.array.shape[-2:], b.array.shape[-2:]
+    (m, n), (p, q) = a.array.shape[-2:], shape[-2:]
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"{name}: Expected {called} and B to have the same dtype, but found {called} of type {a.dtype.legacy} and "

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Composite, Op, describe, publish_python
-from ...core.machine import LEADING, Leading, Tensor, TensorBase
-from ...core.state import local
+from ...core.machine import LEADING, Leading, Tensor, TensorBase, functions
+from ...core.state import is_watched, local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, strided
 from ..products.matmul import H
+from ..shapes.slicing import slice_
 from ..vocabulary import INEXACT
-from .base import adjoint, check_matrices, check_square, converging, offer_op, offered, spread
+from .base import adjoint, check_matrices, check_square, converging, linalg, offer_op, offered, spread, unusual
 
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
 
@@ -20,40 +21,56 @@ def _decomposed(xp: Namespace, a: Array) -> tuple[Any, Any, Any]:
     return converging(xp, lambda m: xp.linalg.svd(m, full_matrices=False), a, "linalg.svd", _NOT_CONVERGING)
 
 
-def _epsilon(d: dt.dtype) -> float:
+def _check_precise(d: dt.dtype) -> None:
     if d not in INEXACT or d in dt.WIDE:
         raise RuntimeError("This function doesn't handle types other than float and double")
-    return dt.finfo(d.to_real()).eps
+
+
+def _usual_tolerance(a: Any) -> float:
+    """How small singular values of a tensor, or an array, count as zero where nothing is said, beside the largest."""
+    d = a.dtype if isinstance(a, TensorBase) else dt.of_numpy(a.dtype)
+    return float(dt.finfo(d.to_real()).eps) * max(a.shape[-2:])
 
 
 # ---- how small a singular value counts as zero
 
 
-def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """`A`, and the absolute and the relative tolerance, as tensors of one batch."""
+def _tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Tensor, Any, Any]:
+    """`A`, and the absolute and the relative tolerance that are given, as tensors of one batch."""
     for called, t in (("atol", atol), ("rtol", rtol)):
         if isinstance(t, TensorBase) and t.is_complex():
             raise RuntimeError(
                 f"torch.linalg.{name}: {called} tensor of complex type is not supported. Got {t.dtype.legacy}"
             )
-    default = _epsilon(A.dtype) * max(A.shape[-2:])
-    real = A.dtype.to_real()
-    absolute, relative = [
-        t.to(real) if isinstance(t, TensorBase) else A.new_full((), t or 0.0, dtype=real, layout=strided)
+    _check_precise(A.dtype)
+    if _are_numbers(atol, rtol):
+        atol = 0.0 if atol is None else atol
+        rtol = (0.0 if atol > 0 else _usual_tolerance(A)) if rtol is None else rtol
+    atol, rtol = [
+        t if t is None or isinstance(t, TensorBase)
+        else functions["full"]((), t, dtype=dt.float64, layout=strided, device=A.device)
         for t in (atol, rtol)
-    ]
-    if rtol is None:
-        relative = (absolute <= 0).to(real) * default
+    ]  # fmt: skip
     if hermitian:
         check_square("linalg.eigh", A)
-    batch = broadcast_shapes(A.array.shape[:-2], absolute.array.shape, relative.array.shape)
-    return spread(A, (*batch, *A.shape[-2:])), absolute.expand(batch), relative.expand(batch)
+    batch = broadcast_shapes(A.array.shape[:-2], *[t.array.shape for t in (atol, rtol) if t is not None])
+    absolute, relative = [None if t is None else spread(t, batch) for t in (atol, rtol)]
+    return spread(A, (*batch, *A.shape[-2:])), absolute, relative
 
 
-def _significant(xp: Namespace, sizes: Array, atol: Any, rtol: Any) -> Any:
+def _are_numbers(*tolerances: Any) -> bool:
+    """Whether tolerances are given, and no tensors."""
+    given = [t for t in tolerances if t is not None]
+    return bool(given) and not any([isinstance(t, TensorBase) for t in given])
+
+
+def _significant(xp: Namespace, a: Array, sizes: Array, atol: Any, rtol: Any) -> Any:
+    """Which singular values, or sizes of eigenvalues, of `a` count as more than zero."""
     if not sizes.shape[-1]:
         return sizes > 0
-    return sizes > xp.maximum(atol, rtol * sizes.max(-1))[..., None]
+    least = xp.zeros((), sizes.dtype) if atol is None else atol.astype(sizes.dtype)
+    share = xp.where(least > 0, 0, _usual_tolerance(a)) if rtol is None else rtol
+    return sizes > xp.maximum(least, share.astype(sizes.dtype) * sizes.max(-1))[..., None]
 
 
 # ---- the pseudoinverse
@@ -68,7 +85,7 @@ def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Arr
     else:
         left, values, vh = _decomposed(xp, a)
         right = adjoint(vh)
-    kept = _significant(xp, xp.absolute(values), atol, rtol)
+    kept = _significant(xp, a, xp.absolute(values), atol, rtol)
     inverse = xp.where(kept, 1 / xp.where(kept, values, 1), 0)
     return xp.matmul(right * inverse[..., None, :], adjoint(left))
 
@@ -76,17 +93,23 @@ def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Arr
 def pinv_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """From d(A⁺) = -A⁺ dA A⁺ + A⁺A⁺ᴴ dAᴴ (1 - AA⁺) + (1 - A⁺A) dAᴴ A⁺ᴴA⁺."""
     adjoint, turned = H(result), H(g)
-    made = -H(result.matmul(turned).matmul(result))
-    first = turned.matmul(result).matmul(adjoint)
-    second = adjoint.matmul(result.matmul(turned))
-    made = made + first - self.matmul(result).matmul(first)
-    return made + second - second.matmul(result.matmul(self))
+    if self.shape[-2] <= self.shape[-1]:
+        inner = turned.matmul(result)
+        first = inner.matmul(adjoint)
+        second = adjoint.matmul(result).matmul(turned - inner.matmul(self))
+        without = self.matmul(result).matmul(first)
+        return -H(result.matmul(inner)) + first - without + second
+    inner = result.matmul(turned)
+    second = adjoint.matmul(inner)
+    without = second.matmul(result).matmul(self)
+    first = (turned - self.matmul(inner)).matmul(result).matmul(adjoint)
+    return -H(inner.matmul(result)) + first + second - without
 
 
 pseudoinverse = Op(
-    "_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian)", _pinv,
+    "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)", _pinv,
     {"self": pinv_vjp, "atol": None, "rtol": None}, node="LinalgPinvBackward0", batch=LEADING,
-    non_differentiable=("atol", "rtol"),
+    non_differentiable=("atol", "rtol"), shows="hermitian",
 )  # fmt: skip
 
 
@@ -97,9 +120,9 @@ def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
             f"linalg.pinv({self.dtype.legacy}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
-    found = tolerances("pinv", self, atol, rtol, hermitian)
+    found = _tolerances("pinv", self, atol, rtol, hermitian)
     if not self.numel():
-        found = tolerances("pinv", self, None, None, hermitian)
+        found = _tolerances("pinv", self, None, None, hermitian)
     return pseudoinverse.apply(*found, hermitian)
 
 
@@ -127,16 +150,39 @@ def _matrix_rank(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool)
         sizes = xp.absolute(xp.linalg.eigvalsh(a))
     else:
         sizes = converging(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, "linalg.svd", _NOT_CONVERGING)
-    return _significant(xp, sizes, atol, rtol).sum(-1)
+    return _significant(xp, a, sizes, atol, rtol).sum(-1)
 
 
-_rank_op = Op("_linalg_matrix_rank(Tensor self, Tensor atol, Tensor rtol, bool hermitian)", _matrix_rank, batch=LEADING)
+_rank_op = Op(
+    "_linalg_matrix_rank(Tensor self, Tensor? atol, Tensor? rtol, bool hermitian)", _matrix_rank, batch=LEADING
+)
+
+
+def _rank_shown(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
+    """The rank in the operations that a dispatch mode sees."""
+    where = {"layout": strided, "device": self.device}
+    functions["empty"]((), dtype=dt.int64, **where)
+    if atol is None and rtol is None:
+        least = functions["zeros"]((), dtype=dt.float64, **where)
+        share = functions["full"]((), _usual_tolerance(self), dtype=dt.float64, **where)
+    else:
+        _, least, share = _tolerances("matrix_rank", self, atol, rtol, hermitian)
+    if hermitian:
+        sizes = linalg["eigvalsh"](self).abs()
+        most = sizes.amax(-1, True)
+    else:
+        sizes = linalg["svdvals"](self)
+        most = slice_.apply(sizes, -1, 0, 1, 1)
+    share = share.unsqueeze(-1) * most
+    return (sizes > least.unsqueeze(-1).maximum(share)).sum(-1)
 
 
 def matrix_rank(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """How many singular values count as more than zero."""
     check_matrices("torch.linalg.matrix_rank", self, "input")
-    return _rank_op.apply(*tolerances("matrix_rank", self, atol, rtol, hermitian), hermitian)
+    if is_watched() and (atol is rtol is None or _are_numbers(atol, rtol)):
+        return _rank_shown(self, atol, rtol, hermitian)
+    return _rank_op.apply(*_tolerances("matrix_rank", self, atol, rtol, hermitian), hermitian)
 
 
 offer_op(
@@ -152,11 +198,15 @@ offer_op(
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _lstsq(xp: Namespace, a: Array, b: Array, vectors: bool, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
+def _lstsq(
+    xp: Namespace, a: Array, b: Array, vectors: bool, rcond: float | None, driver: str | None
+) -> tuple[Any, Any, Any, Any]:
+    driver = driver or "gelsy"
     b = b[..., None] if vectors else b
     (m, n), batch, width = a.shape[-2:], a.shape[:-2], b.shape[-1]
     u, values, vh = _decomposed(xp, a) if a.size else (a[..., :0], xp.zeros((*batch, 0), a.real.dtype), a[..., :0, :])
-    kept = _significant(xp, values, 0, xp.full(batch, 0.0 if driver == "gels" else rcond, values.dtype))
+    share = 0.0 if driver == "gels" else _usual_tolerance(a) if rcond is None else rcond
+    kept = _significant(xp, a, values, None, xp.full(batch, share, values.dtype))
     scaled = xp.matmul(adjoint(u), b) * xp.where(kept, 1 / xp.where(kept, values, 1), 0)[..., None]
     solution = xp.zeros((*batch, width, max(m, n)), a.dtype).swapaxes(-1, -2)[..., :n, :]
     solution[...] = xp.matmul(adjoint(vh), scaled)
@@ -178,19 +228,20 @@ def _lstsq_vjp(
     g, g_residuals = grads[:2]
     if vectors:
         g, b, solution = None if g is None else g.unsqueeze(-1), b.unsqueeze(-1), solution.unsqueeze(-1)
-    g_self, g_b = self.new_zeros(self.shape), b.new_zeros(b.shape)
+    parts: list[tuple[Tensor, Tensor]] = []
     if g is not None:
         inverse = pinv(self)
-        g_b = H(inverse).matmul(g)
-        g_self = pinv_vjp(g.matmul(H(b)), self, inverse)
+        parts.append((pinv_vjp(g.matmul(H(b)), self, inverse), H(inverse).matmul(g)))
     if g_residuals is not None and g_residuals.numel():
         off = 2 * (self.matmul(solution) - b) * g_residuals.unsqueeze(-2)  # the solution is where they are least
-        g_self = g_self + off.matmul(H(solution))
-        g_b = g_b - off
+        parts.append((off.matmul(H(solution)), -off))
+    if not parts:
+        parts.append((self.new_zeros(self.shape), b.new_zeros(b.shape)))
+    g_self, g_b = [sum(grads[1:], grads[0]) for grads in zip(*parts)]
     return g_self, g_b.squeeze(-1) if vectors else g_b
 
 
-def _lstsq_of_batch(self: Tensor, b: Tensor, vectors: bool, rcond: float, driver: str) -> tuple[Tensor, ...]:
+def _lstsq_of_batch(self: Tensor, b: Tensor, vectors: bool, rcond: Any, driver: Any) -> tuple[Tensor, ...]:
     missing = b.dim() + vectors - self.dim()
     size = (b if missing > 0 else self).shape[0]
     if missing > 0:
@@ -202,10 +253,13 @@ def _lstsq_of_batch(self: Tensor, b: Tensor, vectors: bool, rcond: float, driver
 
 
 _least_squares = Op(
-    "_linalg_lstsq(Tensor self, Tensor b, bool vectors, float rcond, str driver) "
+    "_linalg_lstsq(Tensor self, Tensor b, bool vectors, float? rcond, str? driver) "
     "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-    _lstsq, _lstsq_vjp, node="LinalgLstsqBackward0",
+    _lstsq, _lstsq_vjp, node="LinalgLstsqBackward0", differentiable=2,
     batch=Leading(call=_lstsq_of_batch),
+    seen_as=lambda self, b, vectors, rcond, driver: (
+        "linalg_lstsq", (self, b) if rcond is None else (self, b, rcond), unusual(driver=(driver, None)),
+    ),
 )  # fmt: skip
 _SOLUTION = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
@@ -232,14 +286,12 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     batch = broadcast_shapes(self.array.shape[:-2], right.array.shape[:-2])
     if self.shape[-2] != right.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vectors else -2})")
-    driver = driver or "gelsy"
-    if driver not in _DRIVERS:
+    if driver not in (None, *_DRIVERS):
         raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
     if rcond is None:
-        rcond = _epsilon(self.dtype) * max(self.shape[-2:])
+        _check_precise(self.dtype)
     A, b = spread(self, (*batch, *self.shape[-2:])), spread(b, (*batch, *b.shape[vectors - 2 :]))
-    solution, residuals, rank, values = _least_squares.apply(A, b, bool(vectors), rcond, driver)
-    return _SOLUTION((solution, residuals, rank, values.detach()))
+    return _SOLUTION(_least_squares.apply(A, b, bool(vectors), rcond, driver))
 
 
 describe(

@@ -120,6 +120,8 @@ def _steps(v: Any, tau: Any, x: Any, adjointly: bool) -> Iterator[tuple[int, Any
 
 
 def _product(xp: Namespace, a: Array, tau: Any, other: Any, left: bool, adjointly: bool) -> Any:
+    if other is None:
+        other = xp.broadcast_to(xp.eye(*a.shape[-2:], dtype=a.dtype), a.shape)
     if not left:  # XQ is the adjoint of QᴴXᴴ
         return columns(xp, adjoint(_product(xp, a, tau, adjoint(other), True, not adjointly)))
     *_, (_, _, _, result) = _steps(xp.tril(a, -1) + xp.eye(*a.shape[-2:], dtype=a.dtype), tau, other, adjointly)
@@ -140,6 +142,7 @@ def _product_vjp(
     if not self.array.size or not tau.array.size:
         return None, None, g
     one = tensors.eye(*self.shape[-2:], dtype=self.dtype, device=self.device)
+    other = one.expand(self.shape) if other is None else other
     *steps, _ = _steps(self.tril(-1) + one, tau, other, adjointly)
     of_v, of_t = [self[..., i : i + 1] * 0 for i in range(self.shape[-1])], [*tau.unbind(-1)]
     for i, v, t, x in reversed(steps):
@@ -156,11 +159,15 @@ def _product_vjp(
 
 _householder, _ormqr = [
     Exact(
-        f"{name}(Tensor self, Tensor tau, Tensor other, bool left=True, bool adjointly=False)", _product, _product_vjp,
-        node=node, batch=LEADING, constant=constant,
+        f"{name}(Tensor self, Tensor tau, Tensor{optional} other, bool left=True, bool adjointly=False)",
+        _product, _product_vjp, node=node, batch=LEADING, seen_as=seen,
     )
-    for name, node, constant in (
-        ("_householder", "LinalgHouseholderProductBackward0", ("other",)), ("_ormqr", "OrmqrBackward0", ())
+    for name, node, optional, seen in (
+        (
+            "_householder", "LinalgHouseholderProductBackward0", "?",
+            lambda self, tau, *_: ("linalg_householder_product", (self, tau), {}),
+        ),
+        ("_ormqr", "OrmqrBackward0", "", None),
     )
 ]  # fmt: skip
 
@@ -178,8 +185,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if tau.dtype is not input.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}")
     check_kernel("orgqr_cpu", input)
-    one = tensors.eye(*input.shape[-2:], dtype=input.dtype, device=input.device)
-    return _householder.apply(input, tau, one.expand(input.shape), True, False)
+    return _householder.apply(input, tau, None, True, False)
 
 
 def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:

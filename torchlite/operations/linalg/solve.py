@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import publish_python
 from ...core.machine import LEADING, Tensor
-from ...core.values import Array, Namespace, return_type
+from ...core.values import Array, Namespace, broadcast_shapes, return_type
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,
@@ -19,7 +19,6 @@ from .base import (
     check_square,
     checked_apart,
     columns,
-    common_batch,
     offer,
     offered,
     spread,
@@ -155,11 +154,10 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     vectors = _of_vectors(A, B)
     if vectors and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
-    matrices = B.unsqueeze(-1) if vectors and B.dim() else B
-    check_equation(name, A, matrices, left)
-    A, matrices = common_batch(A, matrices)
-    right = spread(B, matrices.shape[:-1]) if vectors else matrices
-    return solving.apply(A, right, left, vectors, caller)
+    check_equation(name, A, B, left, vectors=vectors)
+    a, b, matrix = A.array.shape, B.array.shape, vectors - 2  # from where on dimensions are no batch's
+    batch = broadcast_shapes(a[:-2], b[:matrix])
+    return solving.apply(spread(A, (*batch, *a[-2:])), spread(B, (*batch, *b[matrix:])), left, vectors, caller)
 
 
 @offered("linalg_solve(Tensor A, Tensor B, *, bool left=True)", into=into_exactly)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
 from ..shapes.slicing import slice_
 from .base import ByColumns, any_matrices, columns, decomposing, differentiated, offered
-from .eigen import check_phase, differences
+from .eigen import check_phase
 
 
 def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | None) -> None:
@@ -40,28 +41,46 @@ def _svd_vjp(grads: Sequence[Tensor | None], full_matrices: bool, S: Tensor, U: 
         wide = U.shape[-2] < Vh.shape[-1]
         g_s = g_s.to(U.dtype)
         return (U * g_s.unsqueeze(-2)).matmul(Vh) if wide else U.matmul(g_s.unsqueeze(-1) * Vh)
-    V = H(Vh)
-    inner = U.new_zeros((*S.shape, k)) if g_s is None else g_s.to(U.dtype).diag_embed()
-    g_u = U.new_zeros(U.shape) if g_u is None else g_u[..., :k]
-    g_v = V.new_zeros(V.shape) if g_vh is None else H(g_vh[..., :k, :])
-    within_u, within_v = H(U).matmul(g_u), H(V).matmul(g_v)
-    check_phase(
-        "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
-        "specified loss function depends on this phase term, making it ill-defined.",
-        within_u + within_v, *grads,
-    )  # fmt: skip
-    # The parts of the gradients within the spaces that the singular vectors span ...
-    gaps, sigma = differences(S * S), S.unsqueeze(-2)
-    inner = inner + (within_u - H(within_u)) / gaps * sigma + S.unsqueeze(-1) * ((within_v - H(within_v)) / gaps)
+    if full_matrices:
+        g_u = None if g_u is None else slice_.apply(g_u, -1, 0, k, 1)
+        g_vh = None if g_vh is None else slice_.apply(g_vh, -2, 0, k, 1)
+    within_u, within_v = None if g_u is None else H(U).matmul(g_u), None if g_vh is None else Vh.matmul(H(g_vh))
     if U.is_complex():
+        check_phase(
+            "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. "
+            "The specified loss function depends on this phase term, making it ill-defined.",
+            sum([within for within in (within_u, within_v) if within is not None]), *grads,
+        )  # fmt: skip
+    # The parts of the gradients within the spaces that the singular vectors span ...
+    inner = _within(S, within_u, within_v)
+    if U.is_complex() and within_u is not None:
         inner = inner + (1j * within_u.diagonal(0, -2, -1).imag / S).diag_embed()
+    inner = inner if g_s is None else inner + g_s.to(U.dtype).diag_embed()
     # ... and those outside of them.
-    made = U.matmul(inner).matmul(H(V))
-    if U.shape[-2] > k:
-        made = made + ((g_u - U.matmul(within_u)) / sigma).matmul(H(V))
-    if V.shape[-2] > k:
-        made = made + U.matmul(H((g_v - V.matmul(within_v)) / sigma))
-    return made
+    if g_u is not None and U.shape[-2] > k:
+        over = g_u / S.unsqueeze(-2)
+        return (U.matmul(inner) + over - U.matmul(H(U).matmul(over))).matmul(Vh)
+    if g_vh is not None and Vh.shape[-1] > k:
+        over = S.unsqueeze(-1).reciprocal() * g_vh
+        return U.matmul(inner.matmul(Vh) + over - over.matmul(H(Vh)).matmul(Vh))
+    return U.matmul(inner.matmul(Vh)) if U.shape[-2] >= Vh.shape[-1] else U.matmul(inner).matmul(Vh)
+
+
+def _within(S: Tensor, within_u: Tensor | None, within_v: Tensor | None) -> Tensor:
+    """What the skew parts of the gradients of either vectors add, over the differences of the values' squares."""
+    skew_u, skew_v = [None if within is None else within - H(within) for within in (within_u, within_v)]
+    squares = S * S
+    turned = squares.unsqueeze(-1)
+    gaps = squares.unsqueeze(-2) - turned
+    # Nothing is on the diagonal of skew matrices but what complex ones have there, which does not count.
+    gaps.diagonal(0, -2, -1).fill_(math.inf if (skew_u if skew_v is None else skew_v).is_complex() else 1)
+    if skew_u is None:
+        return S.unsqueeze(-1) * (skew_v / gaps)
+    if skew_v is None:
+        sigma = S.unsqueeze(-2)
+        return skew_u / gaps * sigma
+    of_v = S.unsqueeze(-1) * skew_v
+    return (skew_u * S.unsqueeze(-2) + of_v) / gaps
 
 
 decomposition = ByColumns(

@@ -117,10 +117,6 @@ class Factory:
             if plans.era is not Defaults.era:
                 plans.renew()
             if state.mode.plain:
-                for function in plans.known:
-                    result = function(args, kwargs, state, state.mode)
-                    if result is not MISSED:
-                        return result
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
                 bound = known.get(form)
                 if bound is not None and bound[0] is state.default_device:
@@ -142,8 +138,10 @@ class Factory:
             return result
 
         call.__name__ = self.name
-        fast = native is not None and again
-        public = accelerated(native.planned, call, False, draw is not None) if fast else call
+        public = call
+        if again:
+            in_python = native is None
+            public = plans.knowing(call) if in_python else accelerated(native.planned, call, False, draw is not None)
         return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
 
     def made(self, *values: Any) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
+from ...core.machine.view import requires_grad as wants_grad
 from ...core.memory import borrowed, lend
 from ...core.native import quick
 from ...core.state import local, look_past_forms
@@ -265,15 +266,16 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
 @quick
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number."""
-    if self.array.size != 1:
-        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-    if self.is_meta:
+    array, backend = self.array, self.backend
+    if array.size != 1:
+        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    if not backend.values and self.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    told = self.backend.real if self.backend.handed else local.state.mode.seer
+    told = backend.real if backend.handed else local.state.mode.seer
     if told is not None:
         return told.number_of(self)
-    value = self.backend.real.number(self.array)
-    return float(value[()]) if self.dtype.is_floating_point else value.item()
+    value = backend.real.number(array).item()
+    return float(value) if self.dtype.is_floating_point else value
 
 
 aten.update(
@@ -298,7 +300,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):
         return dispatch(numpy, (self,), {"force": True} if force else {})
-    if self.requires_grad and local.state.mode.grad:
+    if self.edge is not None and wants_grad(self) and local.state.mode.grad:
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         self = self.detach()

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.declare import Op, method
 from ...core.machine import TensorBase
 from ...core.machine.fast import accelerated
-from ...core.machine.node import UNVERSIONED, Counter, Node
+from ...core.machine.node import UNVERSIONED, Counter, Node, sequence
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, wrap
@@ -64,7 +64,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     mode = state.mode
     edge, backend = self.edge, self.backend
     if mode.plain:
-        recording = edge is not None and mode.grad and requires_grad(self)
+        recording = edge is not None and mode.grad and (edge.__class__ is not View or requires_grad(self))
         kind = index.__class__
         array: Any = None
         step: Any
@@ -95,7 +95,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return _get(self, index)
         result = _new(Tensor)
         result.array = array
-        result.dtype = self.dtype
+        result.dtype_ = self.dtype
         result.backend = backend
         result._grad = result.extra = result.edge = None
         if recording:
@@ -123,9 +123,13 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 def _node(source: Tensor, result: Tensor, op: Op, arguments: tuple[Any, ...]) -> Node:
     """The node of a view, which keeps nothing but what it notes."""
     node_class, noted = _recipes[op]
-    node = node_class((resolve(source),), ((result.array.shape, result.dtype, result.backend.home),))
-    node.operand_forms = None
+    node: Node = _new(node_class)
+    node.next_edges = (resolve(source),)
+    node.output_forms = ((result.array.shape, result.dtype, result.backend.home),)
     node.plain_values = tuple([source.array.shape if at < 0 else arguments[at] for at in noted])
+    node.sequence_nr = next(sequence)
+    node.saved_entries = ()
+    node.operand_forms = node.node_hooks = node.node_metadata = None
     return node
 
 

@@ -298,9 +298,10 @@ _POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex valu
 
 
 def _reciprocal(xp: Namespace, x: Array) -> Any:
+    if x.dtype.kind == "c":  # as quotients, whose zeros have other signs than NumPy's reciprocals
+        return xp.where(x == 0, x.dtype.type(_POLE), xp.divide(x.dtype.type(1), x))
     # NumPy divides many at a time, but takes longer to begin.
-    made = xp.reciprocal(x) if x.size < 1 << 11 else xp.divide(x.dtype.type(1), x)
-    return xp.where(x == 0, x.dtype.type(_POLE), made) if x.dtype.kind == "c" else made
+    return xp.reciprocal(x) if x.size < 1 << 11 else xp.divide(x.dtype.type(1), x)
 
 
 reciprocal = Unary(

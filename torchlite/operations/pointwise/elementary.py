@@ -133,7 +133,7 @@ publish(atan2, names=("atan2", "arctan2"), inplace=True)
 def _sigmoid(xp: Namespace, x: Array) -> Array:
     below = xp.exp(xp.negative(x))
     below += 1
-    return xp.reciprocal(below)
+    return xp.divide(x.dtype.type(1), below)
 
 
 sigmoid = Unary(

@@ -204,6 +204,15 @@ def _where_it_is(g: Tensor, found: Callable[..., Tensor], *values: Any) -> Tenso
     return where(found(*values), g, zero)
 
 
+def _clamp_vjp(g: Tensor, self: Tensor, min: Any, max: Any, needs: Sequence[bool]) -> list[Tensor | None]:
+    """The gradients of an operand and of its bounds, which share one zero."""
+    zero: Any = nought(g) if any(needs[1:]) else None
+    to_bounds = [
+        where(found(self, min, max), g, zero) if needed else None for needed, found in zip(needs[1:], (_below, _above))
+    ]
+    return [_where_it_is(g, _inside, self, min, max) if needs[0] else None, *to_bounds]
+
+
 def _check_complex(op: Elementwise, values: Sequence[Any]) -> None:
     """Beside tensors, bounds are those of `maximum` and `minimum`, which have words of their own."""
     if op is clamp and values[0].is_complex():
@@ -277,11 +286,7 @@ _BOUNDED: dict[str, Any] = {
 clamp = Elementwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
-    {
-        "self": lambda g, self, min, max: _where_it_is(g, _inside, self, min, max),
-        "min": lambda g, self, min, max: _where_it_is(g, _below, self, min, max),
-        "max": lambda g, self, min, max: _where_it_is(g, _above, self, min, max),
-    },
+    _clamp_vjp,
     check=_check_bounds, dtypes=ORDERED, number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
     refuse=no_complex(NotImplementedError, _NO_COMPLEX), **_BOUNDED,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from ...core.machine import Tensor, functions
 from ...core.values import dt, not_implemented_for
 from ..vocabulary import TENSORS, undifferentiable
 from . import special_kernels as kernels
+from .arithmetic import multiply_by
 from .elementary import round_decimals
 from .selection import where
 
@@ -61,7 +62,8 @@ _function(
 )  # fmt: skip
 _function(
     "special_ndtr", kernels.ndtr, lambda g, self: (self * self * -0.5).exp() / math.sqrt(2 * math.pi) * g,
-    in_torch=False, label="erf_vml_cpu", made_of=lambda self: lambda: ((self * 0.5**0.5).erf() + 1) * 0.5,
+    in_torch=False, label="erf_vml_cpu",
+    made_of=lambda self: lambda: multiply_by.apply(multiply_by.apply(self, 0.5**0.5).erf() + 1, 0.5),
 )  # fmt: skip
 _function(
     "special_ndtri", kernels.ndtri, lambda g, result: g * math.sqrt(2 * math.pi) * (result * result / 2).exp(),

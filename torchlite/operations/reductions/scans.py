@@ -49,6 +49,7 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
 
 def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
     """In place, the dtype must stay."""
+    wrap_dim(values[op.dim_at], values[0].dim())  # type: ignore[index]
     at: Any = op.dtype_at
     asked, d = values[at], values[0].dtype
     if asked is not None and asked is not d:

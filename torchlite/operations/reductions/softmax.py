@@ -7,6 +7,7 @@ from typing import Any
 from ...core.declare import ITSELF, Along, Op, describe, publish, refused
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim
+from ...core.values.errors import tell_of_lost_part
 from ...kernels.summing import add_reduce
 from ..gradient_kernels import by_kernel_of
 
@@ -103,6 +104,9 @@ def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
         return back.apply(g, result, dim, result.dtype if self_dtype.is_complex else self_dtype)
 
     def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
+        rank = max(self.dim(), 1)
+        if d is not None and self.dtype.is_complex and not d.is_complex and not -rank <= dim < rank:
+            tell_of_lost_part()  # the operand is converted before its dimensions are looked at
         if self.array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
             raise error
 

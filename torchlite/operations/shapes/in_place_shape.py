@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, Op, Signature, describe, publish, publish_python, published
+from ...core.declare import Composite, Op, Signature, describe, publish, publish_python, published, seen_whole
 from ...core.machine import PLAIN, Tensor, TensorBase, bump, wrap, wrap_shown
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
@@ -239,9 +239,13 @@ def _in_storage(source: Any, d: dt.dtype) -> Tensor:
     return wrap(storage.as_array(d), d, storage.backend)
 
 
-def _set_tensor(self: Tensor, source: Any) -> Tensor:
+def _set_source(self: Tensor, source: Any) -> Tensor:
     """Show the memory of `source`, a tensor or a storage, as it does."""
-    source = _in_storage(source, self.dtype)
+    return _set_tensor(self, source if isinstance(source, TensorBase) else _in_storage(source, self.dtype))
+
+
+@seen_whole("set_(Tensor self, Tensor source)", "source_Tensor")
+def _set_tensor(self: Tensor, source: Tensor) -> Tensor:
     if self.backend.handed:
         self.array.form = source.array
         return self
@@ -293,7 +297,7 @@ def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, st
 
 publish(
     Composite("set_(Tensor self)", _set),
-    Composite("set_(Tensor self, any source)", _set_tensor),
+    Composite("set_(Tensor self, any source)", _set_source),
     Composite("set_(Tensor self, any source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
     function=False,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import LaidOp, Op, describe, fit_gradient, function, publish, publish_python, published
 from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
-from ...core.state import NO_GRAD, local
+from ...core.state import NO_GRAD, is_watched, local
 from ...core.values import Backend, Namespace, channels_last_strides, dt, errors, warn_once, wrap_dim
 from ..making.factories import arange, empty, full
 from .shape import (
@@ -40,7 +40,10 @@ def _check_cat(arrays: Sequence[Any], dim: int) -> int:
 
 def _cat(backend: Backend, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
-    if all([array.flags.c_contiguous for array in arrays]):
+    for array in arrays:
+        if not array.flags.c_contiguous:
+            break
+    else:
         try:
             return xp.concatenate(arrays, dim)
         except (TypeError, ValueError):  # there are empty vectors to leave out, or errors to name
@@ -74,13 +77,14 @@ def _cat_backward(
 ) -> list[Tensor | None]:
     grads: list[Tensor | None] = []
     dim, at = wrap_dim(dim, g.dim()) if g.array.shape != (0,) else 0, 0
+    every = is_watched()  # PyTorch cuts the parts that nobody asks for, too
     for shape, d, needed in zip(tensors_shape, tensors_dtype, needs, strict=True):
         empty = shape == (0,)
         end = at if empty else at + shape[dim]
         part = None
-        if needed:
+        if needed or every:
             part = g.new_zeros((0,)) if empty else slice_.apply(g, dim, at, end, 1)
-        grads.append(fit_gradient(part, shape, d))
+        grads.append(fit_gradient(part, shape, d) if needed else None)
         at = end
     return grads
 
@@ -148,7 +152,8 @@ publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 def _stack(xp: Namespace, arrays: Sequence[Any], dim: int) -> Any:
     first = arrays[0].shape
-    dim = wrap_dim(dim, len(first) + 1)
+    if dim:
+        dim = wrap_dim(dim, len(first) + 1)
     for at, array in enumerate(arrays):
         if array.shape != first:
             raise RuntimeError(

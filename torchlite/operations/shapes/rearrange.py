@@ -182,8 +182,6 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output
             raise RuntimeError(
                 f"repeat_interleave: Invalid output_size, expected {size * repeats} but got {output_size}"
             )
-        if not shape:  # the dimension that the copies would fill is looked for in the result
-            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
         wide = expand.apply(unsqueeze.apply(self, dim + 1), (*shape[: dim + 1], repeats, *shape[dim + 1 :]), False)
         return flatten(clone.apply(wide, contiguous_format), dim, dim + 1)
     if repeats.dim() > 1:

@@ -21,7 +21,7 @@ from ...core.machine.operands import in_memory, values_in_inference
 from ...core.machine.overrides import PLAIN, overridable, public
 from ...core.machine.tensor import Tensor
 from ...core.native import quick
-from ...core.state import is_watched, local
+from ...core.state import local
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape
@@ -178,7 +178,9 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
         if len(args) == 1 and not named and local.state.mode.plain:
             t = args[0]
             if t.__class__ is Tensor or (t.__class__ in PLAIN and not t.backend.handed):
-                return t._alias()
+                made = fast.wrap_unmarked(t.array, t.dtype, t.backend.real)
+                made.counter = shared_counter(t)
+                return made
         return general(*args, **named)
 
     made = quick(call, "detach")
@@ -211,9 +213,9 @@ def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
         raise RuntimeError("reshape is not implemented for sparse tensors")
     if input.backend.layout is not strided:
         raise without(input.backend.layout, "is_contiguous")
-    given, shape = shape, infer_size(shape, array.size)
     if array.flags.c_contiguous:
-        return view, (input, given if is_watched() else shape)
+        return view, (input, shape)
+    shape = infer_size(shape, array.size)
     strides = reshaped_strides(array.shape, input.backend.strides(array), shape)
     return None if strides is None else (reshape_alias, (input, shape, strides))
 

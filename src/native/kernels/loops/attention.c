@@ -81,7 +81,7 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
         for (N i = 0; i < s->queries;) {
             int block = block_of(s->queries - i);
             packed(query + i * s->of_query[2], s->of_query + 2, block, s->features, s->scale, rows);
-            IN_ISA(turn)(rows, s->features, s->features, factors, block);
+            IN_ISA(turn)(rows, s->features, 1, s->features, factors, block);
             const N limit = s->causal && i + block < s->keys ? i + block : s->keys;  // of the keys that any of these sees
             times(factors, s->features, keys, s->keys, limit, rows, apart, block);
             for (int b = 0; b < block; b++) {
@@ -90,7 +90,7 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
                 if (mask || seen_by) hide(s, head, i + b, mask, seen_by, rows + b * apart);
                 soften(rows + b * apart, seen, s->keys, weights);
             }
-            IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, limit, factors, block);
+            IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, 1, limit, factors, block);
             times(factors, limit, values, s->values, s->values, made, wide, block);
             for (int b = 0; b < block; b++, i++) spread(made + b * wide, s->values, to + i * s->of_result[2], s->of_result[3]);
         }
@@ -103,8 +103,7 @@ static void from_columns(const float *columns, N n, N count, const float *matrix
     N apart = length + ROOM;
     for (N j = 0; j < count;) {
         int block = block_of(count - j);
-        for (N i = 0; i < n; i++)
-            for (int b = 0; b < block; b++) factors[i * block + b] = columns[i * count + j + b];
+        IN_ISA(turn)(columns + j, 1, count, n, factors, block);
         times(factors, n, matrix, length, length, made, apart, block);
         for (int b = 0; b < block; b++, j++) memcpy(to + j * length, made + b * apart, length * sizeof *to);
     }
@@ -127,7 +126,7 @@ void IN_ISA(attention_slope)(const Attention *s, const float *g, const float *q,
         turned(head_of(v, s->of_value, s, head), s->of_value + 2, s->keys, s->values, value);
         for (N i = 0; i < s->queries;) {
             int block = block_of(s->queries - i);
-            IN_ISA(turn)(given + i * s->values, s->values, s->values, factors, block);
+            IN_ISA(turn)(given + i * s->values, s->values, 1, s->values, factors, block);
             times(factors, s->values, value, s->keys, s->keys, rows, apart, block);
             for (int b = 0; b < block; b++) {
                 const float *of = given + (i + b) * s->values, *to = result + (i + b) * s->of_result[2];
@@ -137,7 +136,7 @@ void IN_ISA(attention_slope)(const Attention *s, const float *g, const float *q,
                 SIMD for (N j = 0; j < s->keys; j++) score[j] = weight[j] * (row[j] - delta);
             }
             if (dq) {
-                IN_ISA(turn)(scores + i * s->keys, s->keys, s->keys, factors, block);
+                IN_ISA(turn)(scores + i * s->keys, s->keys, 1, s->keys, factors, block);
                 times(factors, s->keys, key, s->features, s->features, made, s->features + ROOM, block);
                 for (int b = 0; b < block; b++)
                     memcpy(dq + (head * s->queries + i + b) * s->features, made + b * (s->features + ROOM),

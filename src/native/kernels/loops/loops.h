@@ -129,7 +129,10 @@ typedef ptrdiff_t N;
 #define STEP_FIELD(name, kernel, states, takes, change) FIELD(name, STEP_PARAMETERS)
 #define LOSS_PARAMETERS (const float *x, const float *t, float p, float *y, N chunks)
 #define LOSS_FIELD(name, kernel, takes, loss, slope) FIELD(name, LOSS_PARAMETERS) FIELD(name##_slope, LOSS_PARAMETERS)
-typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD, POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSES(LOSS_FIELD) } Loops;
+typedef struct {
+    LOOPS(FIELD) POINTWISE(POINTWISE_FIELD, POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSES(LOSS_FIELD)
+    int lanes;  // the floats of a vector in products
+} Loops;
 
 // The name of something as it is in this instruction set.
 #define JOIN_(name, isa) name##_##isa

@@ -17,10 +17,7 @@ void IN_ISA(multiply)(const Product *p, N from, N to)
         const Source source = {p->b + k * p->apart, p->apart, deep, 1, p->columns, &nowhere};
         for (N r = from * BLOCK_ROWS; r < after;) {
             const int block = block_of(after - r);
-            const float *a = p->a + r * p->down + k * p->along;
-            if (p->along == 1) IN_ISA(turn)(a, p->down, deep, factors, block);
-            else for (N i = 0; i < deep; i++)
-                for (int b = 0; b < block; b++) factors[i * block + b] = a[b * p->down + i * p->along];
+            IN_ISA(turn)(p->a + r * p->down + k * p->along, p->down, p->along, deep, factors, block);
             IN_ISA(correlate)(&source, factors, k || !p->bias ? NULL : p->bias + r, k || p->added, p->to + r * p->next,
                               p->next, block);
             r += block;

@@ -58,14 +58,15 @@ void IN_ISA(correlate)(const Source *all, const float *factors, const float *bia
     }
 }
 
-INLINE void turn_rows(const float *restrict rows, N apart, N n, float *restrict columns, const int outs)
+INLINE void turn_rows(const float *restrict rows, N down, N along, N n, float *restrict columns, const int outs)
 {
     for (N i = 0; i < n; i++)
-        for (int o = 0; o < outs; o++) columns[i * outs + o] = rows[o * apart + i];
+        for (int o = 0; o < outs; o++) columns[i * outs + o] = rows[o * down + i * along];
 }
 
-void IN_ISA(turn)(const float *rows, N apart, N n, float *columns, int outs)
+void IN_ISA(turn)(const float *rows, N down, N along, N n, float *columns, int outs)
 {
-    if (outs == OUT) turn_rows(rows, apart, n, columns, OUT);
-    else turn_rows(rows, apart, n, columns, outs);
+    if (outs == OUT && along == 1) turn_rows(rows, down, 1, n, columns, OUT);
+    else if (outs == OUT && down == 1) turn_rows(rows, 1, along, n, columns, OUT);
+    else turn_rows(rows, down, along, n, columns, outs);
 }

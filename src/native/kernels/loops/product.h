@@ -33,8 +33,8 @@ typedef struct {
 // Of how many channels the next block is, of so many that are left.
 INLINE int block_of(N left) { return left >= OUT ? OUT : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
 
-// Rows of n numbers, `apart` from each other, to factors: columns (n, outs).
-void IN_ISA(turn)(const float *rows, N apart, N n, float *columns, int outs);
+// Rows of n numbers, which lie so far from each other down and along, to factors: columns (n, outs).
+void IN_ISA(turn)(const float *rows, N down, N along, N n, float *columns, int outs);
 
 // For a block of `outs` results, `apart` from each other: sums over channels and taps, a stretch at a time; of what is there,
 // where they are `added`, and else of a bias. What lies after a result within a stretch is overwritten.

@@ -6,11 +6,15 @@ enum { ROOM = 64 };  // numbers after a row, which stretches overwrite
 
 enum { ELMAN_TANH, ELMAN_RELU, GRU, LSTM };
 
-// Adds rows (rows, n) times a matrix (n, length) to rows `apart` from each other.
-static void add_product(const float *from, N rows, N n, const float *matrix, N length, float *to, N apart)
+enum { FEW = 8 };  // products that are added up one after the other where no gate keeps their errors from being carried on
+
+// Adds rows (rows, n) times a matrix (n, length) to rows `apart` from each other, so many products of each sum at a time.
+static void add_product(const float *from, N rows, N n, N some, const float *matrix, N length, float *to, N apart)
 {
-    const Product p = {from, matrix, NULL, to, rows, n, length, n, 1, length, apart, 1};
-    IN_ISA(multiply)(&p, 0, (rows + BLOCK_ROWS - 1) / BLOCK_ROWS);
+    for (N k = 0; k < n; k += some) {
+        const Product p = {from + k, matrix + k * length, NULL, to, rows, n - k < some ? n - k : some, length, n, 1, length, apart, 1};
+        IN_ISA(multiply)(&p, 0, (rows + BLOCK_ROWS - 1) / BLOCK_ROWS);
+    }
 }
 
 INLINE void fill_rows(const float *row, N n, float *to, N apart, N rows)
@@ -68,8 +72,8 @@ void IN_ISA(recurrent)(const Recurrence *r, const float *x, float *h, float *c, 
         const N t = r->reverse ? r->length - 1 - step : step, first = t * r->batch + r->first;
         fill_rows(bias, width, sums, apart, rows);
         if (r->cell == GRU) fill_rows(bias + width, width, own, apart, rows);
-        add_product(x + first * r->features, rows, r->features, of_input, width, sums, apart);
-        add_product(h + r->first * n, rows, n, of_state, width, own, apart);
+        add_product(x + first * r->features, rows, r->features, r->gates == 1 ? FEW : r->features, of_input, width, sums, apart);
+        add_product(h + r->first * n, rows, n, r->gates == 1 ? FEW : n, of_state, width, own, apart);
         for (N k = 0; k < rows; k++) {
             const N b = r->first + k, at = first + k;
             float *made = hidden + at * n, *row = sums + k * apart;
@@ -148,7 +152,7 @@ void IN_ISA(recurrent_slope)(const Recurrence *r, const float *g, const float *w
                 elman_back(hidden + at * n, back, rows + at * width, n, r->cell == ELMAN_RELU);
             memcpy(sums + k * apart, back, n * sizeof *sums);
         }
-        add_product(r->cell == GRU ? of_state : rows + first * width, count, width, w, n, sums, apart);
+        add_product(r->cell == GRU ? of_state : rows + first * width, count, width, width, w, n, sums, apart);
         for (N k = 0; k < count; k++) memcpy(to_h + (r->first + k) * n, sums + k * apart, n * sizeof *to_h);
     }
 }

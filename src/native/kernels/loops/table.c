@@ -1,5 +1,5 @@
 // The table of this instruction set's loops, filled in when it is chosen: as a constant it would want the loader for each.
-#include "loops.h"
+#include "product.h"
 
 #define ENTRY(name, parameters) to->name = IN_ISA(name);
 #define WAITING_ENTRY(name, parameters) to->name = JOIN(name, WAITING_ISA);
@@ -9,4 +9,5 @@
 void IN_ISA(take_loops)(Loops *to)
 {
     BUSY(ENTRY) WAITING(WAITING_ENTRY) POINTWISE(POINTWISE_ENTRY, POINTWISE_ENTRY) STEPS(STEP_ENTRY) LOSSES(LOSS_ENTRY)
+    to->lanes = LANES;
 }

@@ -1,0 +1,141 @@
+"""Plans of views: what is shown of a tensor's memory, for calls of one form."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..state import Mode, State, local
+from ..values import CPU, Array
+from .fast import view_of_plain
+from .plan import Plan
+from .recipe import recorder
+from .tensor import Tensor, wrap_shown
+from .view import ORDINARY, View, requires_grad
+
+
+def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of a view op."""
+    source, *tail = values
+    backend = source.backend.real
+    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
+        return None
+    if op.reinterprets:
+        return None  # the path of a view is settled before
+    kernel, check, step = op.kernel_on(backend), op.check, (op, tuple(tail))
+    array = kernel(source.array, *tail)
+    if array.__class__ is list:
+        return _plan_views(op, values, array, tensors, results)
+    if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
+        return None
+    shown = wrap_shown(array, source.dtype, backend).backend
+    ordinary = op.rules and op.kind == ORDINARY
+    record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
+
+    def in_general(source: Tensor) -> Tensor:
+        state = local.state
+        return op.run_generally(state, state.mode, (source, *tail))
+
+    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*tensors, *tail)
+
+    def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Tensor:
+        source = tensors[0]
+        edge = source.edge
+        if checks:
+            check(source, *tail)
+        plain = edge is None or not mode.grad or (edge.__class__ is View and not requires_grad(source))
+        if not plain and (edge.__class__ is View or record is None):
+            return in_general(source)
+        result = view_of_plain(source, make(source.array), step, mode.grad)
+        if not plain:
+            view, result.edge = result.edge, None
+            record(tensors, bound, result)  # type: ignore[misc]
+            view.edge, result.edge = result.edge, view
+        result.backend = shown
+        return result
+
+    checks = check is not None and not op.checks_form
+    make = _by_kernel(kernel, tail)
+    if backend.device == CPU and array.base is not None and not checks:
+        offset = backend.pointer(array) - backend.pointer(source.array)
+        run.native = (step, in_general, array.shape, array.strides, offset, source.dtype, shown, record, bound)  # type: ignore[attr-defined]
+        make = _maker(source.array, array) or make
+    return run
+
+
+def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of a view op that gives several views, of a tensor that is none."""
+    source, *tail = values
+    backend, dtype = source.backend.real, source.dtype
+    if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
+        return None
+    step, kind = (op, tuple(tail)), op.kind
+    shown = [wrap_shown(a, dtype, backend).backend for a in arrays]
+    record = recorder(op, values, [(0, 0)], tensors, results) if op.rules else None
+
+    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*tensors, *tail)
+
+    def in_general(source: Tensor) -> Any:
+        state = local.state
+        return op.run_generally(state, state.mode, (source, *tail))
+
+    def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Any:
+        source = tensors[0]
+        grad = mode.grad
+        if checks:
+            op.check(source, *tail)
+        recorded = grad and source.edge is not None
+        if source.edge.__class__ is View or (recorded and record is None):
+            return in_general(source)
+        results = tuple([view_of_plain(source, array, step, grad, kind) for array in make(source.array)])
+        if recorded:
+            views = [r.edge for r in results]
+            record(tensors, bound, results)  # type: ignore[misc]
+            for r, view in zip(results, views):
+                view.edge, r.edge = r.edge, view
+        for r, b in zip(results, shown):
+            r.backend = b
+        return results
+
+    checks = op.check is not None and not op.checks_form
+    make: Callable[[Array], Any] = _by_kernel(op.kernel_on(backend), tail)
+    if backend.device == CPU and not checks:
+        place = backend.pointer
+        start = place(source.array)
+        pieces = tuple([(a.shape, a.strides, place(a) - start, b) for a, b in zip(arrays, shown)])
+        run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
+        makers: list[Any] = [_maker(source.array, a) for a in arrays]
+        if all(makers):
+            make = lambda array: [each(array) for each in makers]
+    return run
+
+
+def _by_kernel(kernel: Callable[..., Any], tail: Sequence[Any]) -> Callable[[Array], Any]:
+    return lambda array: kernel(array, *tail)
+
+
+def _maker(source: np.ndarray, view: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The fastest way to make such a view of arrays of the form of `source`; None where only the kernel knows one."""
+
+    def place(array: np.ndarray) -> tuple[Any, ...]:
+        return array.shape, array.strides, array.__array_interface__["data"][0]
+
+    ways: list[Callable[[np.ndarray], np.ndarray]] = [operator.attrgetter("T")]
+    offset = place(view)[2] - place(source)[2]
+    first = offset // source.strides[0] if source.ndim and source.strides[0] else -1
+    if 0 <= first < len(source):
+        some = slice(first, first + len(view)) if view.ndim == source.ndim else (first, ...)
+        ways.append(operator.itemgetter(some))
+    ways += [operator.methodcaller("swapaxes", *pair) for pair in itertools.combinations(range(source.ndim), 2)]
+    if view.size == source.size:
+        ways.append(operator.methodcaller("reshape", view.shape))
+    if source.flags.c_contiguous and view.size:
+        ways.append(functools.partial(np.ndarray, view.shape, view.dtype, offset=offset, strides=view.strides))
+    return next((way for way in ways if place(way(source)) == place(view)), None)
