@@ -123,6 +123,15 @@ def test_texts_are_of_what_they_stand_with() -> None:
     assert not told | {name for name, f in vars(torchlite.Tensor).items() if callable(f) and f.__doc__ in inner}
 
 
+def test_texts_are_one_text() -> None:
+    """One that a function has itself is not followed by another of the same, nor either by lines of nothing."""
+    for name, f in [*functions.items(), *vars(torchlite.Tensor).items()]:
+        text = getattr(f, "__doc__", None) or ""
+        assert not re.search(r"\n\s*\n\s*\n", text), name
+        prose = re.sub("`[^`]+`", "``", text.partition(">>>")[0])
+        assert not re.search(r"[a-z)`]\.[A-Z`]", prose), name
+
+
 def test_properties_that_classes_have_anew_have_texts() -> None:
     """`inspect.getdoc` finds none by itself for those that are one expression."""
     silent = [

@@ -1071,7 +1071,7 @@ def test_a_matrix_by_columns_times_a_vector(isa, shape):
 
 
 @pytest.mark.parametrize(
-    "shape", [(33, 97, 331), (32, 300, 128), (515, 97, 33), (64, 289, 290), (40, 1100, 48), (39, 577, 600)]
+    "shape", [(33, 97, 331), (515, 97, 33), (64, 289, 290), (40, 1100, 48), (39, 577, 600), (50, 145, 151)]
 )
 def test_products_of_matrices(isa, shape):
     rows, n, columns = shape

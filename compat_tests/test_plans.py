@@ -1,6 +1,7 @@
 """A call by plan gives what the general way gives: values, strides, history, what nodes keep, gradients."""
 
 import gc
+import math
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -10,12 +11,13 @@ import pytest
 
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
-from compat_tests.side_by_side import uncollected, warning_always
+from compat_tests.side_by_side import same_story, uncollected, warning_always
 from torchlite.core.declare import publishing
 from torchlite.core.declare.op import Op
 from torchlite.core.machine import noted, plan
 from torchlite.core.machine.registry import registry
 from torchlite.core.structs import renew_defaults
+from torchlite.core.values.size import SIZES
 from torchlite.operations.making import factory
 
 pytest.importorskip("torch")
@@ -132,6 +134,8 @@ STRUCTURES = {
     "a size": lambda t, x, y: (x + y).permute((1, 0)).clone(),
     "several steps": lambda t, x, y: t.nn.functional.mse_loss(x, y, reduction="sum"),
     "what is made": lambda t, x, y: (t.zeros(2, 3), t.arange(1, 5), t.full((2,), 0.5)),
+    "many by place": lambda t, x, y: (x.reshape(1, 2, 1, 3).permute(3, 2, 1, 0).clone(), x.permute(1, 0).clone()),
+    "by place and by name": lambda t, x, y: (x.sum(1), x.sum(dim=0), x.sum(1, keepdim=True), x.sum(0, True)),
 }
 
 
@@ -143,9 +147,9 @@ def test_calls_are_known_again_without_a_look_at_each_argument(name: str, monkey
     def found(t: Any) -> list[Any]:
         x = t.arange(6.0).reshape(2, 3).requires_grad_()
         results = STRUCTURES[name](t, x, t.ones(2, 3))
-        listed = results if isinstance(results, tuple) else (results,)
+        listed = results if isinstance(results, (tuple, list)) else (results,)
         sum([r.sum() for r in listed if r.requires_grad], (x * x).sum()).backward()
-        return [*[(str(r.dtype), r.tolist(), r.requires_grad) for r in listed], x.grad.tolist()]
+        return [*[(str(r.dtype), r.tolist(), r.stride(), r.requires_grad) for r in listed], x.grad.tolist()]
 
     for _ in range(4):
         assert found(torchlite) == found(torch)
@@ -519,3 +523,46 @@ def test_numbers_that_tensors_hold_are_read_in_each_call():
         return [[tuple(size) for size in pair] for pair in sizes], [place.tolist() for place in places]
 
     assert told(torchlite) == told(pytest.importorskip("torch"))
+
+
+@same_story
+def test_numbers_beside_tensors_are_those_of_pytorch_however_often_they_come(torch, tell):
+    floats, ints = torch.tensor([0.0, -0.0, 1.5, 3e38]), torch.tensor([1, -2, 2**62])
+    with torch.no_grad():
+        for number in (1, -1, 2**24 + 1, 2**53 + 1, 2**62, 0.1, -0.0, 1e-46, 3e38, math.inf, math.nan) * 3:
+            tell(floats + number, floats * number, floats == number, floats.clone().mul_(number))
+            tell(floats.double() - number)
+        for number in (1, -3, 2**40, 2**62, -(2**63)) * 3:
+            tell(ints + number, ints * number, ints < number, ints.clone().add_(number))
+
+
+@same_story
+def test_views_by_plan_show_the_places_that_pytorchs_show(torch, tell):
+    for wants in (False, True, False):
+        x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_(wants)
+        for source in (x, x.mT, x.transpose(0, 2), x[:, :1], x[1], x.select(2, 1), x[:1].expand(2, 3, 4), x[0, 0]):
+            for _ in range(4):
+                views = (
+                    source.unsqueeze(0), source.unsqueeze(-1), source.transpose(0, -1), source.narrow(0, 0, 1),
+                    source.select(-1, 0), source.movedim(0, -1), source.squeeze(), *source.chunk(2), *source.unbind(-1),
+                )  # fmt: skip
+                for v in views:
+                    tell(v, v.shape, v.stride(), v.storage_offset(), v._is_view(), v.requires_grad, v.grad_fn)
+                if wants:
+                    tell(torch.autograd.grad(sum([(v * v).sum() for v in views]), x))
+
+
+def test_shapes_that_are_kept_are_sizes_of_ints():
+    x = torchlite.ones(2, 3)
+    assert x.shape is not None and type(x.shape) is torchlite.Size and x.shape == (2, 3) and x.shape.numel() == 6
+    for n in range(5000):  # more than are kept
+        assert torchlite.empty(n, 1).shape == (n, 1)
+    assert len(SIZES) < 5000 and x.shape == torchlite.Size([2, 3])
+
+
+def test_warnings_of_functions_that_know_calls_again_point_at_those_who_call():
+    for _ in range(4):
+        torchlite.tensor([1.0, 2.0]).sum(0)
+        with pytest.warns(UserWarning, match="will be deprecated") as told:
+            torchlite.nn.functional.mse_loss(torchlite.ones(2), torchlite.ones(2), size_average=False)
+        assert told[0].filename == __file__

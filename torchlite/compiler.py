@@ -1,8 +1,10 @@
-"""`torch.compiler`, and `torch.compile`. Nothing is compiled here: what is to be compiled runs as it is."""
+"""`torch.compiler`, and `torch.compile`. What is to be compiled runs as it is, but for a program's own backend."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 from collections.abc import Callable, Sized
 from typing import Any, TypeVar
 
@@ -35,9 +37,10 @@ class OptimizedModule(Module):
         super().__init__()
         self.__dict__["dynamo_ctx"] = dynamo_ctx
         super().__setattr__("_orig_mod", mod)
+        self.__dict__["_run"] = dynamo_ctx(mod)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod(*args, **kwargs)
+        return self._run(*args, **kwargs)
 
     @property
     def training(self) -> bool:
@@ -78,13 +81,18 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
-def _compiled(model: Any) -> Any:
-    """A function as it is, and a module inside what stands for a compiled one."""
+def _compiled(model: Any, backend: Any = None, fullgraph: bool = False) -> Any:
+    """A function as it is, or as a backend runs its graphs; of a module, inside what stands for a compiled one."""
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    if isinstance(model, Module) and not isinstance(model, OptimizedModule):
-        return OptimizedModule(model, _unchanged)
-    return model
+    if isinstance(model, OptimizedModule):
+        return model
+    run: Callable[..., Any] = _unchanged
+    if callable(backend):
+        from .fx.captured import captured
+
+        run = functools.partial(captured, backend=backend, fullgraph=fullgraph)
+    return OptimizedModule(model, run) if isinstance(model, Module) else run(model)
 
 
 def compile(
@@ -93,12 +101,15 @@ def compile(
     name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
     isolate_recompiles: bool = False, shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
-    """A function itself, or a module as an `OptimizedModule`; without either, a decorator that does so."""
+    """A function itself, or a module as an `OptimizedModule`; without either, a decorator that does so.
+
+    A `backend` that is a function is handed graphs, and what it gives runs in their place (`fx/captured.py`).
+    """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode not in (None, *_MODES) and backend in (None, "inductor"):
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
-    given = _unchanged if disable else _compiled
+    given = _unchanged if disable else functools.partial(_compiled, backend=backend, fullgraph=fullgraph)
     return given if model is None else given(model)
 
 
@@ -150,8 +161,16 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _captured() -> Any:
+    """What captures graphs, if any were asked for."""
+    return sys.modules.get(f"{__package__}.fx.captured")
+
+
 def reset() -> None:
     """Forget what was compiled."""
+    captured = _captured()
+    if captured is not None:
+        captured.reset()
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -159,13 +178,12 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def is_compiling() -> bool:
-    """Whether the code that asks is being compiled."""
-    return False
+    """Whether the code that asks is being compiled: captured for a program's own backend."""
+    captured = _captured()
+    return captured is not None and captured.is_capturing()
 
 
-def is_dynamo_compiling() -> bool:
-    """Whether a graph is being captured: never."""
-    return False
+is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:

@@ -278,8 +278,8 @@ def _row_by_row(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool, 
     blocks = []
     for at, y in enumerate(ys):
         rows = []
-        for element in y.reshape(-1):
-            row = _grad((element,), xs, create_graph=create_graph, retain_graph=True)
+        for place in range(y.numel()):
+            row = _grad((y.reshape(-1)[place],), xs, create_graph=create_graph, retain_graph=True)
             for i, g in enumerate(row if strict else ()):
                 if g is None:
                     raise RuntimeError(

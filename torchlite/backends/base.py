@@ -192,6 +192,10 @@ class Backend:
         """Copy `value`, cast and broadcast, into the memory of `array`."""
         array[...] = value
 
+    def fill(self, array: arrays.Array, number: float) -> None:
+        """Write a number that the dtype of `array` has room for."""
+        self.write(array, number)
+
     def synchronize(self) -> None:
         """Wait until what was started here is done."""
 

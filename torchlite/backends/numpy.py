@@ -116,8 +116,8 @@ class NumPyBackend(Backend):
         Without any in C, some are made for few elements.
         """
         kernel = super().kernel(op)
-        if native is None:
-            return ByForm(kernel, FITS[op.name]) if op.name in FITS else kernel
+        if native is None and op.name in FITS:
+            return ByForm(kernel, FITS[op.name])
         return kernel if op.name in _SUMS else in_c(op.name, kernel)
 
     def fitted(self, kernel: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
@@ -163,6 +163,9 @@ class NumPyBackend(Backend):
 
     def write(self, array: np.ndarray, value: Any) -> None:
         host.copyto(array, value, casting="unsafe")
+
+    def fill(self, array: np.ndarray, number: float) -> None:
+        array.fill(number)
 
     def pointer(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]

@@ -28,16 +28,16 @@ _NOT_USED = "faces.nothing: is_available"
 
 FACES = {
     "_dynamo": Face(
-        "What speaks to PyTorch's compiler: it is heard by nobody.",
+        "What speaks to PyTorch's compiler: it is heard where a program has a backend of its own.",
         "compiler: allow_in_graph assume_constant_result disallow_in_graph=allow_in_graph is_compiling"
-        " is_dynamo_supported=is_compiling reset OptimizedModule;"
+        " is_dynamo_supported=is_exporting list_backends reset OptimizedModule; fx.captured: explain;"
         "faces.graphs: disable graph_break mark_dynamic mark_static mark_static_address"
         " maybe_mark_dynamic=mark_dynamic",
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
     "_dynamo.test_case": Face("", absent="TestCase run_tests"),
     "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
-    "_dynamo.eval_frame": Face("", "compiler: OptimizedModule is_dynamo_supported=is_compiling"),
+    "_dynamo.eval_frame": Face("", "compiler: OptimizedModule is_dynamo_supported=is_exporting"),
     "_dynamo.testing": Face(
         "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
     ),

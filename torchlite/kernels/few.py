@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +25,11 @@ Kernel = Callable[..., Any]
 Fit = Callable[..., Kernel | None]  # of the general kernel, and arguments for it
 
 
-class ByForm(NamedTuple):
+class ByForm:
     """A kernel in whose place there are others, for few elements; `fit` finds the one for arguments of a form."""
 
-    general: Kernel
-    fit: Fit
+    def __init__(self, general: Kernel, fit: Fit) -> None:
+        self.general, self.fit = general, fit
 
     def fitted(self, *arguments: Any) -> Kernel:
         return self.fit(self.general, *arguments) or self.general

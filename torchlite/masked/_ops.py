@@ -120,9 +120,9 @@ sum = _reduction(
     "sum",
     0,
     lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), keepdim, dtype=_given(dtype, _summed_as(t.dtype))),
-    "The sum.",
+    "The sum of what the mask lets through.",
 )
-prod = _reduction("prod", 1, _product, "The product.")
+prod = _reduction("prod", 1, _product, "The product of what the mask lets through.")
 
 
 def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[..., Tensor]:
@@ -134,11 +134,11 @@ def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[
     return _reduction(name, _extreme(name, sign), reduce, doc)
 
 
-amax = _of_extremes("amax", -1, "The largest element.")
-amin = _of_extremes("amin", 1, "The smallest element.")
-argmax = _of_extremes("argmax", -1, "Where the largest element is.", one=True)
-argmin = _of_extremes("argmin", 1, "Where the smallest element is.", one=True)
-logsumexp = _of_extremes("logsumexp", -1, "The logarithm of the sum of exponentials.")
+amax = _of_extremes("amax", -1, "The largest element that the mask lets through.")
+amin = _of_extremes("amin", 1, "The smallest element that the mask lets through.")
+argmax = _of_extremes("argmax", -1, "Where the largest element is that the mask lets through.", one=True)
+argmin = _of_extremes("argmin", 1, "Where the smallest element is that the mask lets through.", one=True)
+logsumexp = _of_extremes("logsumexp", -1, "The logarithm of the sum of exponentials that the mask lets through.")
 
 
 def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
@@ -150,7 +150,7 @@ def mean(
     input: Tensor, dim: int | Ints | None = None, *, keepdim: bool | None = False, dtype: dt.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The mean; that of nothing is not a number."""
+    """The mean of what the mask lets through; that of nothing is not a number."""
     if _given(dtype, input.dtype).category < dt.FLOAT:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
@@ -165,7 +165,7 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: dt.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along a dimension, the lower of two; that of nothing is not a number."""
+    """The median of what the mask lets through along a dimension, the lower of two; that of nothing is not a number."""
     inexact = input.is_floating_point()
     wide = input if inexact else input.to(dt.float32)
     result = _filled(wide, mask, math.nan, "median").nanmedian(_dims(dim, input)[0], keepdim).values
@@ -180,7 +180,7 @@ def norm(
     input: Tensor, ord: float | None = 2.0, dim: int | Ints | None = None, *, keepdim: bool | None = False,
     dtype: dt.dtype | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The norm of the elements as one vector."""
+    """The norm, as of one vector, of the elements that the mask lets through."""
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
     return norm_of_order(filled, ord, _dims(dim, input), bool(keepdim), dtype)
 
@@ -189,7 +189,8 @@ def var(
     input: Tensor, dim: int | Ints | None = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool | None = False, dtype: dt.dtype | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The variance; that of no elements, or of no more than `correction`, is not a number or infinite."""
+    """The variance of what the mask lets through; that of no elements, or of no more than `correction`, is not a number
+    or infinite."""
     if input.layout is not strided:
         refuse_layout("var", input, None)
     if unbiased is not None and correction is not None:
@@ -210,7 +211,7 @@ def std(
     input: Tensor, dim: int | Ints | None = None, unbiased: bool | None = None, *, correction: int | None = None,
     keepdim: bool | None = False, dtype: dt.dtype | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The standard deviation."""
+    """The standard deviation of what the mask lets through."""
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
@@ -228,22 +229,26 @@ def _along(
     return along
 
 
-cumsum = _along("cumsum", 0, functions["cumsum"], "The sums of the elements so far.")
-cumprod = _along("cumprod", 1, functions["cumprod"], "The products of the elements so far.")
-softmax = _along("softmax", _extreme("softmax", -1), functions["softmax"], "Shares of the exponentials in their sum.")
+cumsum = _along("cumsum", 0, functions["cumsum"], "The sums of the elements so far that the mask lets through.")
+cumprod = _along("cumprod", 1, functions["cumprod"], "The products of the elements so far that the mask lets through.")
+softmax = _along(
+    "softmax", _extreme("softmax", -1), functions["softmax"],
+    "Shares of the exponentials in the sum of those that the mask lets through.",
+)  # fmt: skip
 log_softmax = _along(
-    "log_softmax", _extreme("log_softmax", -1), functions["log_softmax"], "The logarithms of such shares."
+    "log_softmax", _extreme("log_softmax", -1), functions["log_softmax"], "The logarithms of what `softmax` gives."
 )
 softmin = _along(
-    "softmin", _extreme("softmin", 1), lambda t, dim, dtype: (-t).softmax(dim, dtype), "Such shares for what is small."
-)
+    "softmin", _extreme("softmin", 1), lambda t, dim, dtype: (-t).softmax(dim, dtype),
+    "The `softmax` of the negatives: the smallest element has the largest share.",
+)  # fmt: skip
 
 
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: dt.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The elements divided by their norm, which counts as `eps` where it is less."""
+    """The elements divided by the norm of those that the mask lets through, which counts as `eps` where it is less."""
     filled = _filled(input, mask, 0, "normalize")
     size = norm(input, ord, _dims(dim, input)[0], keepdim=True, dtype=dtype, mask=mask)
     return filled / size.maximum(size.new_full(size.shape, eps))

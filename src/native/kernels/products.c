@@ -36,7 +36,7 @@ static Matrix turned(Matrix m) { return (Matrix){m.array, m.columns, m.rows, m.r
 MULTIPLY(float)
 MULTIPLY(double)
 
-enum { DEEP = 288, TALL = 512, BROAD = 288 };  // the most numbers added up in a tile; its rows, and its columns
+enum { DEEP = 144, TALL = 512, BROAD = 288 };  // the most numbers added up in a tile; its rows, and its columns
 
 // A tile: what of the second matrix is laid out for it, row by row, and where results come to be once all is added up.
 typedef struct { Product p; const float *b, *start; N down, right, next; float *laid, *to; int ends; } Tile;

@@ -95,7 +95,8 @@ def tell(
 
 
 def describe(**texts: str) -> None:
-    """Say what the functions and methods of these names do, and so what their in-place forms do."""
+    """Say what the functions and methods of these names do that do not say it themselves, and so what their in-place
+    forms do."""
     methods = vars(Tensor)
     also = {alias: texts[name] for alias, name in aliases.items() if name in texts}
     for name, text in (texts | also).items():
@@ -104,12 +105,14 @@ def describe(**texts: str) -> None:
         for f in (functions.get(name), aten.get(name), methods.get(name)):
             if f is not None:
                 known = True
-                f.__doc__ = text + (f.__doc__ or "")  # which has the overloads
+                told = f.__doc__ or ""
+                if not told or told.startswith("\n"):  # at most the overloads
+                    f.__doc__ = text.rstrip() + told
         if not known:
             raise ValueError(f"there is no op '{name}' to be described")
         for f in (functions.get(in_place), methods.get(in_place)):
             if f is not None:
-                f.__doc__ = f"{text}\n\n{_IN_PLACE}"
+                f.__doc__ = f"{text.rstrip()}\n\n{_IN_PLACE}"
 
 
 def signatures_of(call: Any) -> Any:

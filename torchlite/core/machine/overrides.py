@@ -61,7 +61,8 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
                 continue
             if cls is list or cls is tuple:
                 for item in value:
-                    if item.__class__ not in PLAIN and overrides(item.__class__):
+                    kind = item.__class__
+                    if kind not in PLAIN and _OVERRIDES.get(kind, True) and overrides(kind):
                         return True
             elif _OVERRIDES.get(cls, True) and overrides(cls):
                 return True

@@ -291,7 +291,7 @@ def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] 
     """Several results that are fresh memory of the dtypes expected; None for anything else."""
     made = []
     for array, (d, numpy_dtype) in zip(arrays, known or ()):
-        if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
+        if array.__class__ is not backend.Array or array.dtype is not numpy_dtype or array.base is not None:
             return None
         made.append(wrap_unmarked(array, d, backend))
     return tuple(made) or None

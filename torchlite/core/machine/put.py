@@ -52,7 +52,7 @@ def _number(general: Callable[..., Tensor], number: int | None) -> Any:
             kind = wanted.__class__
             fits = self.dtype in (WHOLE if kind is int else PRECISE) and (kind is int or kind is float)
             if fits and -_FAR <= wanted < _FAR and (self.edge is None or not mode.grad) and _is_written_plainly(self):
-                self.backend.write(self.array, wanted)
+                self.backend.fill(self.array, wanted)
                 return _counted(self)
         return general(self, *value, **named)
 

@@ -121,13 +121,13 @@ def _by_kernel(kernel: Callable[..., Any], tail: Sequence[Any]) -> Callable[[Arr
     return lambda array: kernel(array, *tail)
 
 
-def _maker(source: np.ndarray, view: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def _maker(source: Array, view: Array) -> Callable[[Array], Array] | None:
     """The fastest way to make such a view of arrays of the form of `source`; None where only the kernel knows one."""
 
-    def place(array: np.ndarray) -> tuple[Any, ...]:
+    def place(array: Array) -> tuple[Any, ...]:
         return array.shape, array.strides, array.__array_interface__["data"][0]
 
-    ways: list[Callable[[np.ndarray], np.ndarray]] = [operator.attrgetter("T")]
+    ways: list[Callable[[Any], Any]] = [operator.attrgetter("T")]
     offset = place(view)[2] - place(source)[2]
     first = offset // source.strides[0] if source.ndim and source.strides[0] else -1
     if 0 <= first < len(source):
@@ -137,5 +137,6 @@ def _maker(source: np.ndarray, view: np.ndarray) -> Callable[[np.ndarray], np.nd
     if view.size == source.size:
         ways.append(operator.methodcaller("reshape", view.shape))
     if source.flags.c_contiguous and view.size:
-        ways.append(functools.partial(np.ndarray, view.shape, view.dtype, offset=offset, strides=view.strides))
+        lay: Callable[..., Any] = np.ndarray
+        ways.append(functools.partial(lay, view.shape, view.dtype, offset=offset, strides=view.strides))
     return next((way for way in ways if place(way(source)) == place(view)), None)

@@ -150,17 +150,6 @@ class MT19937Engine:
         """The next n uniform float64 numbers in [0, 1): one pair of words each."""
         return unit_doubles(self._words(2 * n))
 
-    def _units(self, n: int) -> np.ndarray:
-        """The next n uniform float32 numbers in [0, 1): one word each. Of words at hand, all are made at once."""
-        start = self._next
-        end = start + n
-        if end > self._block.size:
-            return unit_floats(self._words(n))
-        if self._unit_block is None:
-            self._unit_block = unit_floats(self._block)
-        self._next = end
-        return self._unit_block[start:end].copy()
-
     def _raw_words(self, n: int) -> np.ndarray:
         """An even number of words, generated two at a time with the first one high."""
         pairs = self._bulk.randint(0, 2**64, n // 2, dtype=np.uint64)
@@ -227,6 +216,17 @@ class MT19937Engine:
             normals_of_polar(self._whole_polar()[:, phase:end], self._normal_block)
         self._next = start + n
         return self._normal_block[start - phase : start - phase + n]
+
+    def _units(self, n: int) -> np.ndarray:
+        """The next n uniform float32 numbers in [0, 1): one word each. Of words at hand, all are made at once."""
+        start = self._next
+        end = start + n
+        if end > self._block.size:
+            return unit_floats(self._words(n))
+        if self._unit_block is None:
+            self._unit_block = unit_floats(self._block)
+        self._next = end
+        return self._unit_block[start:end].copy()
 
     # One number after another, for laws that cannot say beforehand how many they need
 

@@ -17,7 +17,7 @@ from .normals import fill_normals, join_blocks, normals_of_doubles, normals_of_p
 from .permutation import permutation
 
 _HALVES = frozenset((np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)))
-_DOUBLE = np.dtype(F8)
+_SINGLE, _DOUBLE = np.dtype(F4), np.dtype(F8)
 
 # Long draws go piece by piece, so that what is between the words and the numbers stays in the cache. A piece is whole
 # states, and with them whole blocks of 16.
@@ -78,7 +78,7 @@ class MT19937Stream(MT19937Engine):
 
     def _normal_blocks(self, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
         """Normals by blocks of 16; of an n that is no multiple of 16 the last 16 are drawn once more."""
-        if n <= FEW_WORDS and dtype == F4 and isinstance(fill_normals, FunctionType):
+        if n <= FEW_WORDS and dtype == _SINGLE and isinstance(fill_normals, FunctionType):
             return multiply_add(self._few_normals(n), std, mean)
         normals = np.empty(n, F8 if dtype == _DOUBLE else F4)
         start = 0

@@ -198,7 +198,7 @@ def _layers(
             outputs.append(output)
             last.append(h)
             last_cells.append(c)
-        x = outputs[0] if directions == 1 else cat.apply(outputs, -1)
+        x = outputs[0] if directions == 1 else cat.apply(outputs, -1 if packing is not None else 2)
         if packing is not None and not is_watched():
             x = packing.packed(x)
     if cx is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, describe, function, method, published
+from ...core.declare import Op, describe, function, method, published, seen_whole
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn_once
 from ..images.padding import constant_pad_nd
 from ..products.matmul import H, into_exactly
+from ..shapes.slicing import slice_
 from .base import (
     ByColumns,
     adjoint,
@@ -148,15 +149,20 @@ def _check_at_least_2d(name: str, t: Tensor) -> None:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(t.shape)} instead")
 
 
+def _matrix(pivots: Tensor, like: Tensor) -> Tensor:
+    """The permutation of rows, of the dtype of a factor."""
+    return permutation.apply(pivots, like.shape[-2]).to(like.dtype)
+
+
+_UNPACK = (
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+    "-> (Tensor P, Tensor L, Tensor U)"
+)
 _UNPACKED = return_type("lu_unpack", ("P", "L", "U"))
 
 
-@published(
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
-    "-> (Tensor P, Tensor L, Tensor U)",
-    method=False,
-    into=into_exactly,
-)
+@published(_UNPACK, method=False, into=into_exactly)
+@seen_whole(_UNPACK, recorded=True)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     """The factors of a matrix, from what `torch.linalg.lu_factor` gives."""
     _check_at_least_2d("torch.lu_unpack", LU_data)
@@ -169,7 +175,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
     if unpack_pivots and (pivots[:-1] != shape[:-2] or not pivots or pivots[-1] < min(shape[-2:])):
         raise RuntimeError(_PIVOTS)
     L, U = factors.apply(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))
-    made = permutation.apply(LU_pivots, shape[-2]).to(LU_data.dtype) if unpack_pivots else LU_data.new_empty((0,))
+    made = _matrix(LU_pivots, LU_data) if unpack_pivots else LU_data.new_empty((0,))
     return _UNPACKED((made, L, U))
 
 
@@ -183,32 +189,50 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-def _lu_vjp(g_l: Tensor | None, g_u: Tensor | None, pivots: Tensor, L: Tensor, U: Tensor) -> Tensor:
+def _lu_vjp(g_l: Tensor | None, g_u: Tensor | None, P: Tensor, L: Tensor, U: Tensor) -> Tensor:
     """The triangles of LᴴG(L) and G(U)Uᴴ, divided by the factors; beyond the square part, what the linear rest adds."""
     k, (rows, width) = L.shape[-1], (L.shape[-2], U.shape[-1])
-    zero = L.new_zeros((*L.shape[:-2], k, k))
-    lower = zero if g_l is None else H(L[..., :k, :]).matmul(g_l[..., :k, :])
-    upper = zero if g_u is None else g_u[..., :k].matmul(H(U[..., :k]))
-    if width > k and g_u is not None:
-        lower = lower - g_u[..., k:].matmul(H(U[..., k:]))
-    if rows > k and g_l is not None:
-        upper = upper - H(L[..., k:, :]).matmul(g_l[..., k:, :])
-    L_adjoint, U_adjoint = H(L[..., :k, :]), H(U[..., :k])
-    inner = triangular.apply(U_adjoint, lower.tril(-1) + upper.triu(), False, False, False)
-    g = triangular.apply(L_adjoint, inner, True, True, True)
-    if width > k:
-        rest = L.new_zeros((*L.shape[:-2], k, width - k)) if g_u is None else g_u[..., k:]
-        g = functions["cat"]((g, triangular.apply(L_adjoint, rest, True, True, True)), -1)
     if rows > k:
-        rest = L.new_zeros((*L.shape[:-2], rows - k, k)) if g_l is None else g_l[..., k:, :]
-        g = functions["cat"]((g, triangular.apply(U_adjoint, rest, False, False, False)), -2)
-    return permutation.apply(pivots, rows).to(g.dtype).matmul(g)
+        part = _tall_part(g_l, g_u, L, U)
+        return P.matmul(triangular.apply(H(U), part, False, False, False))
+    if width > k:
+        part = _wide_part(g_l, g_u, L, U)
+        return P.matmul(triangular.apply(H(L), part, True, True, True))
+    parts = [] if g_l is None else [H(L).matmul(g_l).tril(-1)]
+    parts += [] if g_u is None else [g_u.matmul(H(U)).triu()]
+    both = sum(parts[1:], parts[0])
+    inner = triangular.apply(H(U), both, False, False, False)
+    return P.matmul(triangular.apply(H(L), inner, True, True, True))
+
+
+def _tall_part(g_l: Tensor | None, g_u: Tensor | None, L: Tensor, U: Tensor) -> Tensor:
+    """What is to be divided by U, of a matrix with more rows than columns."""
+    rows, k = L.shape[-2:]
+    g_l = L.new_zeros(L.shape) if g_l is None else g_l
+    upper = None if g_u is None else g_u.matmul(H(U))
+    lower = H(L).matmul(g_l.tril(-1))
+    inner = (-lower if upper is None else upper - lower).triu()
+    square = triangular.apply(H(slice_.apply(L, -2, 0, k, 1)), inner, True, True, True)
+    square = square + slice_.apply(g_l, -2, 0, k, 1).tril(-1)
+    return functions["cat"]((square, slice_.apply(g_l, -2, k, rows, 1)), -2)
+
+
+def _wide_part(g_l: Tensor | None, g_u: Tensor | None, L: Tensor, U: Tensor) -> Tensor:
+    """What is to be divided by L, of a matrix with more columns than rows."""
+    k, width = U.shape[-2:]
+    g_u = U.new_zeros(U.shape) if g_u is None else g_u
+    lower = None if g_l is None else H(L).matmul(g_l)
+    upper = g_u.triu().matmul(H(U))
+    inner = (-upper if lower is None else lower - upper).tril(-1)
+    square = triangular.apply(H(slice_.apply(U, -1, 0, k, 1)), inner, False, False, False)
+    square = square + slice_.apply(g_u, -1, 0, k, 1).triu()
+    return functions["cat"]((square, slice_.apply(g_u, -1, k, width, 1)), -1)
 
 
 def _packed_vjp(g: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
-    L, U = factors.apply(LU)
+    P, L, U = functions["lu_unpack"](LU, pivots)
     k = L.shape[-1]
-    return _lu_vjp(g[..., :k].tril(-1), g[..., :k, :].triu(), pivots, L, U)
+    return _lu_vjp(slice_.apply(g, -1, 0, k, 1), slice_.apply(g, -2, 0, k, 1), P, L, U)
 
 
 def _factor(xp: Namespace, a: Array, pivot: bool, caller: str | None) -> tuple[Any, Any, Any]:
@@ -253,7 +277,7 @@ def _apart(xp: Namespace, a: Array, pivot: bool) -> tuple[Any, Any, Any]:
 
 _lu = ByColumns(
     "_linalg_lu(Tensor A, bool pivot) -> (Tensor pivots, Tensor L, Tensor U)", _apart,
-    {"A": lambda grads, pivots, L, U: _lu_vjp(grads[1], grads[2], pivots, L, U)},
+    {"A": lambda grads, pivots, L, U: _lu_vjp(grads[1], grads[2], _matrix(pivots, L), L, U)},
     check=lambda A, pivot: _check_lu("linalg.lu", A, pivot), node="LinalgLuBackward0", batch=LEADING,
 )  # fmt: skip
 _FACTORS = return_type("linalg_lu", ("P", "L", "U"))
@@ -263,7 +287,7 @@ _FACTORS = return_type("linalg_lu", ("P", "L", "U"))
 def lu(A: Tensor, pivot: bool) -> Any:
     """The permutation and the triangles whose product a matrix is."""
     pivots, L, U = _lu.apply(A, pivot)
-    return _FACTORS((permutation.apply(pivots, A.shape[-2]).to(A.dtype), L, U))
+    return _FACTORS((_matrix(pivots, A), L, U))
 
 
 @published("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", method=False)

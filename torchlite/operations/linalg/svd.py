@@ -46,13 +46,14 @@ def _svd_vjp(grads: Sequence[Tensor | None], full_matrices: bool, S: Tensor, U: 
         g_vh = None if g_vh is None else slice_.apply(g_vh, -2, 0, k, 1)
     within_u, within_v = None if g_u is None else H(U).matmul(g_u), None if g_vh is None else Vh.matmul(H(g_vh))
     if U.is_complex():
+        within: list[Any] = [w for w in (within_u, within_v) if w is not None]
         check_phase(
             "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. "
             "The specified loss function depends on this phase term, making it ill-defined.",
-            sum([within for within in (within_u, within_v) if within is not None]), *grads,
+            sum(within[1:], within[0]), *grads,
         )  # fmt: skip
     # The parts of the gradients within the spaces that the singular vectors span ...
-    inner = _within(S, within_u, within_v)
+    inner = _within(S, within_u, within_v, U.is_complex())
     if U.is_complex() and within_u is not None:
         inner = inner + (1j * within_u.diagonal(0, -2, -1).imag / S).diag_embed()
     inner = inner if g_s is None else inner + g_s.to(U.dtype).diag_embed()
@@ -66,14 +67,14 @@ def _svd_vjp(grads: Sequence[Tensor | None], full_matrices: bool, S: Tensor, U: 
     return U.matmul(inner.matmul(Vh)) if U.shape[-2] >= Vh.shape[-1] else U.matmul(inner).matmul(Vh)
 
 
-def _within(S: Tensor, within_u: Tensor | None, within_v: Tensor | None) -> Tensor:
+def _within(S: Tensor, within_u: Tensor | None, within_v: Tensor | None, complex_: bool) -> Tensor:
     """What the skew parts of the gradients of either vectors add, over the differences of the values' squares."""
     skew_u, skew_v = [None if within is None else within - H(within) for within in (within_u, within_v)]
     squares = S * S
     turned = squares.unsqueeze(-1)
     gaps = squares.unsqueeze(-2) - turned
     # Nothing is on the diagonal of skew matrices but what complex ones have there, which does not count.
-    gaps.diagonal(0, -2, -1).fill_(math.inf if (skew_u if skew_v is None else skew_v).is_complex() else 1)
+    gaps.diagonal(0, -2, -1).fill_(math.inf if complex_ else 1)
     if skew_u is None:
         return S.unsqueeze(-1) * (skew_v / gaps)
     if skew_v is None:

@@ -23,6 +23,9 @@ _SLOW = (
 
 
 def _sequence(data: Any) -> bool:
+    kind = data.__class__
+    if kind in _SEQUENCES or kind in _PLAIN:
+        return kind in _SEQUENCES
     if isinstance(data, np.generic):
         return isinstance(data, np.flexible)
     return hasattr(type(data), "__getitem__") and not isinstance(data, (dict, TensorBase))
@@ -98,7 +101,7 @@ def _of_plain_numbers(data: Any, shape: tuple[int, ...], d: dt.dtype | None) -> 
     kinds = set(map(type, data))
     if not _PLAIN.issuperset(kinds):
         return None
-    kind = max(kinds, key=_NUMBERS.index)
+    kind = max(kinds, key=_NUMBERS.index) if len(kinds) > 1 else kinds.pop()
     natural = natural_complex() if kind is complex and d is None else dt.of_number(kind())
     if d is not None and d is not natural and d.category < max(natural.category, dt.FLOAT):
         return None

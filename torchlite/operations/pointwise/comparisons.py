@@ -84,7 +84,7 @@ _ALLCLOSE = "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e
 @published(_ALLCLOSE)
 @seen_whole(_ALLCLOSE)
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Whether all elements are close."""
+    """Whether all elements are close: `abs(input - other) <= atol + rtol * abs(other)`."""
     refuse_batch(
         (self, other),
         "vmap over torch.allclose isn't supported yet. Please file an issue at "

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, conj, describe, published, sum_to
+from ...core.declare import Op, conj, describe, published, seen_whole, sum_to
 from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
+from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
@@ -83,7 +84,7 @@ def _differences(x1: Any, x2: Any) -> Any:
     return x1[..., :, None, :] - x2[..., None, :, :]
 
 
-def _cdist(xp: Namespace, x1: Array, x2: Any, p: float) -> Array:
+def _cdist(xp: Namespace, x1: Array, x2: Any, p: float, compute_mode: int | None) -> Array:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)
@@ -91,18 +92,42 @@ def _cdist(xp: Namespace, x1: Array, x2: Any, p: float) -> Array:
     return xp.ascontiguousarray(made.astype(x1.dtype, copy=False))
 
 
-def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> list[Tensor]:
+def _through(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
+    """The gradient of all differences."""
     size = result.unsqueeze(-1)
     g = g.unsqueeze(-1)
     if p not in (1, math.inf):
         g = g.masked_fill(size == 0, 0)  # even an infinite one
-    through = g * slope(_differences(x1, x2), size, p)
+    return g * slope(_differences(x1, x2), size, p)
+
+
+_CDIST_BACKWARD = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist)"
+
+
+@published(_CDIST_BACKWARD, function=False, method=False)
+@seen_whole(_CDIST_BACKWARD, recorded=True)
+def _cdist_backward(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
+    """The gradient of the first vectors."""
+    return sum_to(_through(g, x1, x2, p, result).sum(-2), x1.array.shape)
+
+
+def _cdist_vjp(
+    g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor, needs: Sequence[bool]
+) -> list[Tensor | None]:
+    if is_watched():
+        to_x1 = _cdist_backward(g.contiguous(), x1, x2, p, result) if needs[0] else None
+        if not needs[1]:
+            return [to_x1, None]
+        turned = g.mT.contiguous()
+        return [to_x1, _cdist_backward(turned, x2, x1, p, result.mT.contiguous())]
+    through = _through(g, x1, x2, p, result)
     return [sum_to(through.sum(-2), x1.array.shape), sum_to(-through.sum(-3), x2.array.shape)]
 
 
 _by_differences = Op(
-    "_cdist_forward(Tensor x1, Tensor x2, float p)", _cdist, _cdist_vjp, node="CdistBackward0", batch=BROADCAST
-)
+    "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode)", _cdist, _cdist_vjp, node="CdistBackward0",
+    batch=BROADCAST,
+)  # fmt: skip
 
 
 def _euclidean(xp: Namespace, x1: Any, x2: Any) -> Array:
@@ -156,7 +181,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
         return _by_products.apply(x1, x2)
     if any_distance and x1.dtype in dt.HALVES:
         raise errors.not_implemented_for("cdist", x1.dtype)
-    return _by_differences.apply(x1, x2, p)
+    return _by_differences.apply(x1, x2, p, None)
 
 
 describe(cross="The cross product of vectors of three elements along a dimension.")

@@ -12,25 +12,31 @@ from ...core.values import dt, type_name, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
+from ..shapes.slicing import slice_
 from ..vocabulary import requirement
 
 
 def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     """Slopes of samples at equal distances."""
-    n = t.shape[dim]
+    step = step.item() if isinstance(step, TensorBase) else float(step) if isinstance(step, int) else step
 
-    def at(i: int, count: int = 1, factor: float = 1) -> Tensor:
-        part = t.narrow(dim, i % n, count)
-        return part if factor == 1 else multiply_by.apply(part, factor)
+    def part(start: int | None, end: int | None) -> Tensor:
+        return slice_.apply(t, dim, start, end, 1)
 
-    step = step.item() if isinstance(step, TensorBase) else step
-    inner = divide_by.apply(divide_by.apply(at(2, n - 2) - at(0, n - 2), step), 2)
+    def at(i: int, factor: float) -> Tensor:
+        return multiply_by.apply(part(i, i + 1 or None), factor)
+
+    before = part(0, -2)
+    inner = divide_by.apply(part(2, None) - before, step)
     if edge_order == 1:
-        first, last = at(1) - at(0), at(-1) - at(-2)
+        start = part(0, 1)
+        first = divide_by.apply(part(1, 2) - start, step)
+        start = part(-2, -1)
+        last = divide_by.apply(part(-1, None) - start, step)
     else:
-        first = at(0, factor=-1.5) + at(1, factor=2) - at(2, factor=0.5)
-        last = at(-1, factor=1.5) - at(-2, factor=2) + at(-3, factor=0.5)
-    return cat.apply([divide_by.apply(first, step), inner, divide_by.apply(last, step)], dim)
+        first = divide_by.apply(at(0, -1.5) + at(1, 2) - at(2, 0.5), step)
+        last = divide_by.apply(at(-1, 1.5) - at(-2, 2) + at(-3, 0.5), step)
+    return cat.apply([first, divide_by.apply(inner, 2), last], dim)
 
 
 def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:

@@ -172,7 +172,7 @@ def _declare_extreme(name: str) -> None:
             raise IndexError(f"{where}(): Expected reduction dim to be specified for input.numel() == 0.")
         if not array.size:
             return array.max(axis, keepdims=keepdim, initial=0)
-        return getattr(xp, where)(array, axis, keepdims=keepdim)
+        return getattr(array, where)(axis, keepdims=keepdim)
 
     publish(
         Reduction(

@@ -1,0 +1,114 @@
+"""`torch.compile` with a program's own backend: it is called with graphs, and what it gives runs in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .side_by_side import same_story
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Backend:
+    """Runs graphs as they are, and counts."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.graphs: list[int] = []  # how many inputs each has
+        self.runs = 0
+
+    def __call__(self, gm: Any, example_inputs: Any) -> Any:
+        assert isinstance(gm, self.torch.fx.GraphModule)
+        placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        assert len(placeholders) == len(example_inputs)
+        self.graphs.append(len(placeholders))
+
+        def run(*inputs: Any) -> Any:
+            self.runs += 1
+            return gm.forward(*inputs)
+
+        return run
+
+
+@same_story
+def test_training_goes_as_without_a_compiler(torch: Any, tell: Any) -> None:
+    nn, backend = torch.nn, Backend(torch)
+    found = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
+        run = torch.compile(model, backend=backend) if compiled else model
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x, y, losses = torch.randn(16, 4), torch.randn(16, 1), []
+        for _ in range(4):
+            loss = nn.functional.mse_loss(run(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        run.eval()
+        found.append([*losses, run(x).sum().item(), *[b.tolist() for b in model.buffers()]])
+    tell(found[0] == found[1], backend.graphs, backend.runs)
+
+
+@same_story
+def test_what_a_backend_gives_is_what_runs(torch: Any, tell: Any) -> None:
+    hundredfold = torch.compile(lambda x: x * 2, backend=lambda gm, inputs: lambda x: (x * 100,))
+    tell(hundredfold(torch.ones(2)))
+
+    def several(x: Any, n: int, *, k: int = 1) -> Any:
+        cut = torch.split(x, 1)
+        return {"x": x, "n": n + k, "y": (x.T @ x).sum() * n, "cut": cut, "most": x.max(0), "nothing": None}
+
+    backend, x = Backend(torch), torch.arange(6.0).reshape(2, 3)
+    made = torch.compile(several, backend=backend)(x, 3, k=4)
+    tell(made["x"] is x, made["n"], made["y"], made["cut"], list(made["most"]), made["nothing"])
+    tell(backend.graphs, backend.runs)
+
+
+@same_story
+def test_graphs_write_in_place_and_keep_to_grad_mode(torch: Any, tell: Any) -> None:
+    backend, weight, counts = Backend(torch), torch.ones(3, requires_grad=True), torch.zeros(3)
+
+    @torch.compile(backend=backend)
+    def f(x: Any) -> Any:
+        with torch.no_grad():
+            y = x * weight
+        counts[1:] += 1
+        return y * weight + counts.detach()
+
+    for _ in range(3):
+        f(torch.ones(3)).sum().backward()
+    tell(weight.grad, counts, backend.graphs, backend.runs)
+    torch._dynamo.reset()
+    f(torch.ones(3))
+    tell(len(backend.graphs), counts)
+
+
+@same_story
+def test_what_depends_on_values_breaks_a_graph(torch: Any, tell: Any) -> None:
+    f = torch.compile(lambda x: x + 1 if x.sum() > 0 else x - 1, backend=Backend(torch))
+    tell(f(torch.ones(2)), f(-torch.ones(2)))
+    kept = []
+
+    def keeps(x: Any) -> Any:
+        kept.append(x * 2)
+        return kept[-1] + x
+
+    tell(torch.compile(keeps, backend=Backend(torch))(torch.ones(2)), kept[-1])
+
+    @torch.compile(backend=Backend(torch), fullgraph=True)
+    def whole(x: Any) -> Any:
+        return x + 1 if x.sum() > 0 else x
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        whole(torch.ones(2))
+
+
+@same_story
+def test_a_call_is_explained(torch: Any, tell: Any) -> None:
+    told = torch._dynamo.explain(lambda x: torch.relu(torch.add(x, 1)))(torch.ones(2))
+    tell(told.graph_count, told.graph_break_count, told.op_count, len(told.ops_per_graph[0]))
+    tell(str(told).splitlines()[:4])
