@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-DOZE = 0.03  # seconds, after which threads that wait for more work, those of BLAS longest, have gone to sleep
+DOZE = 0.005  # seconds, after which threads that wait for more work have gone to sleep
 PRELUDE = "nn, F = torch.nn, torch.nn.functional\ntorch.manual_seed(0)\n"
 
 
