@@ -243,7 +243,7 @@ def test_forms_on_meta_are_pytorchs(kind: str) -> None:
 
 def test_strict_computes_as_cupy_does_where_numpy_does_not() -> None:
     def on(values: list[Any], dtype: Any) -> StrictArray:
-        return StrictArray(torch.tensor(values, dtype=dtype).array)
+        return StrictArray(torch.tensor(values, dtype=dtype)._array)
 
     whole, half = on([1, 2, -1, 0], torch.int64), on([0.0, 1.0, -2.5], torch.bfloat16)
     assert (whole**-1).get().tolist() == [1, 0, -1, 0] == xp.reciprocal(whole).get().tolist()

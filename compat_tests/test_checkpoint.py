@@ -406,7 +406,7 @@ class Live:
     def __call__(self, op, values, compute):
         results = compute()
         for t in results if isinstance(results, tuple) else (results,):
-            if t.array.base is None:
+            if t._array.base is None:
                 self.bytes += t.nbytes
                 self.peak = max(self.peak, self.bytes)
                 weakref.finalize(t, self.freed, t.nbytes)

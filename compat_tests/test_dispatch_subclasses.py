@@ -311,6 +311,22 @@ def test_attributes_may_be_called_as_parts_of_tensors_are():
 
 
 @BOTH
+def test_attributes_of_any_name_are_kept_and_change_nothing(lib):
+    x = lib.nn.Parameter(lib.ones(2, 2))
+    names = ("array", "backend", "edge", "counter", "extra", "base", "node", "level", "bytes")
+    for name in names:
+        assert not hasattr(x, name)
+        setattr(x, name, "mine")
+    y = x.t() * 2
+    y.sum().backward()
+    with lib.no_grad():
+        x.add_(1)
+    assert x.grad.tolist() == [[2, 2], [2, 2]]
+    assert all(getattr(x, name) == "mine" for name in names)
+    assert not any(hasattr(y, name) for name in names)
+
+
+@BOTH
 def test_state_may_be_replaced(lib):
     class Kept(lib.Tensor):
         pass

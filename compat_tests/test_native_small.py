@@ -494,8 +494,8 @@ def test_references() -> None:
             failing()
 
     kept = [
-        x.array, w.array, x.counter, w.edge, y.grad_fn, torchlite.Size, torchlite.float32, off, local.state.mode, array,
-        torchlite.no_grad, module.weight, module.__dict__, type(module), Tensor.shape, Tensor.size, local.state,
+        x._array, w._array, x._counter, w._edge, y.grad_fn, torchlite.Size, torchlite.float32, off, local.state.mode,
+        array, torchlite.no_grad, module.weight, module.__dict__, type(module), Tensor.shape, Tensor.size, local.state,
     ]  # fmt: skip
 
     def counts(times: int) -> tuple[list[int], int]:

@@ -166,7 +166,7 @@ def test_who_else_holds_an_array_is_counted_alike_on_every_python() -> None:
     from torchlite.core.memory import is_alone
 
     t = torchlite.ones(3)
-    array = t.array
+    array = t._array
     assert is_alone(t)
     held = [array]
     assert not is_alone(t)

@@ -180,9 +180,9 @@ class Operator(OpOverload):
         return len(returns) == 1 and "[" in returns[0].marks
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        taken = next((t for t in _tensors((*args, *kwargs.values())) if t.backend.handed), None)
+        taken = next((t for t in _tensors((*args, *kwargs.values())) if t._backend.handed), None)
         if taken is not None:
-            return taken.backend.real.hand_over(self, args, kwargs)
+            return taken._backend.real.hand_over(self, args, kwargs)
         if is_watched():
             told: Any = local.state.mode.seer
             return told.call(self, args, kwargs)

@@ -87,10 +87,10 @@ def of_scene(scene: Scene) -> dict[str, Any]:
     tensors = {"x": scene.x, "w": scene.w, **dict(scene.model.named_parameters())}
     found: dict[str, Any] = {}
     for name, t in tensors.items():
-        array = t.detach().array
+        array = t.detach()._array
         found[name] = (
-            type(t), type(array), t.backend, array.shape, t.dtype, t.requires_grad, t.is_leaf, t.is_inference(),
-            len(t._backward_hooks or ()), "tangents" if t.extra is not None and t.extra.tangents else "",
+            type(t), type(array), t._backend, array.shape, t.dtype, t.requires_grad, t.is_leaf, t.is_inference(),
+            len(t._backward_hooks or ()), "tangents" if t._extra is not None and t._extra.tangents else "",
         )  # fmt: skip
     for name, module in scene.model.named_modules():
         found[f"module {name}"] = (

@@ -34,8 +34,8 @@
 // visits, and the members that Python sees: X(field, name in Python).
 
 #define TENSOR_FIELDS(X) \
-    X(grad, "_grad") X(array, "array") X(backend, "backend") X(counter, "counter") X(dtype, "dtype") X(edge, "edge") \
-    X(extra, "extra")
+    X(grad, "_grad") X(array, "_array") X(backend, "_backend") X(counter, "_counter") X(dtype, "dtype") X(edge, "_edge") \
+    X(extra, "_extra")
 #define NODE_FIELDS(X) \
     X(next_edges, "next_edges") X(node_hooks, "node_hooks") X(node_metadata, "node_metadata") \
     X(output_forms, "output_forms") X(plain_values, "plain_values") X(saved_entries, "saved_entries") \

@@ -34,7 +34,7 @@ static int set_part(PyObject *self, PyObject *name, PyObject *value)
     return -1;
 }
 
-// A tensor's dtype is only asked for: what writes it, in Python, says `dtype_`. (Subclasses may have a `dtype` of theirs.)
+// A tensor's dtype is only asked for: what writes it, in Python, says `_dtype`. (Subclasses may have a `dtype` of theirs.)
 static PyObject *dtype_name;
 static int set_tensor_part(PyObject *self, PyObject *name, PyObject *value)
 {
@@ -172,7 +172,7 @@ Node *new_node(PyObject *node_class)
 #define TENSOR_HELD(X) TENSOR_FIELDS(X) X(dict, NULL)
 COLLECTED(Tensor, tensor, TENSOR_HELD)
 FREED(Tensor, tensor, CLEARS_WEAK, release_tensor(parts))
-static PyMemberDef tensor_members[] = {TENSOR_FIELDS(TENSOR_MEMBER) TENSOR_MEMBER(dtype, "dtype_"){NULL}};
+static PyMemberDef tensor_members[] = {TENSOR_FIELDS(TENSOR_MEMBER) TENSOR_MEMBER(dtype, "_dtype"){NULL}};
 PyTypeObject TensorParts = PARTS_TYPE(
     Tensor, tensor, tensor_members, set_tensor_part, .tp_getset = dict_getset, .tp_dictoffset = offsetof(Tensor, dict),
     .tp_weaklistoffset = offsetof(Tensor, weak));

@@ -98,14 +98,14 @@ def _set_conj(t: Tensor, conj: bool) -> None:
     """Say whether a tensor stands for the conjugates of what is in its memory."""
     if t.is_conj() is not conj:
         other = t.conj()
-        t.array, t.backend = other.array, other.backend
+        t._array, t._backend = other._array, other._backend
 
 
 def _set_neg(t: Tensor, neg: bool) -> None:
     """Say whether a tensor stands for the negatives of what is in its memory."""
     if t.is_neg() is not neg:
         other = t._neg_view()
-        t.array, t.backend = other.array, other.backend
+        t._array, t._backend = other._array, other._backend
 
 
 _VariableFunctionsClass = type(

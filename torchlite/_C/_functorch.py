@@ -30,15 +30,15 @@ def _level(number: int) -> Level:
 
 
 def is_functorch_wrapped_tensor(t: Tensor) -> bool:
-    return isinstance(t.array, Lifted)
+    return isinstance(t._array, Lifted)
 
 
 def is_batchedtensor(t: Tensor) -> bool:
-    return isinstance(t.array, Batched)
+    return isinstance(t._array, Batched)
 
 
 def is_gradtrackingtensor(t: Tensor) -> bool:
-    return isinstance(t.array, (Nested, Dual))
+    return isinstance(t._array, (Nested, Dual))
 
 
 def is_functionaltensor(t: Tensor) -> bool:
@@ -51,30 +51,30 @@ is_legacy_batchedtensor = is_functionaltensor
 
 def is_dead_tensor_wrapper(t: Tensor) -> bool:
     """Whether the transform that a tensor was differentiated by has ended."""
-    return is_gradtrackingtensor(t) and not t.backend.real.owner.running
+    return is_gradtrackingtensor(t) and not t._backend.real.owner.running
 
 
 def maybe_get_level(t: Tensor) -> int:
     """The number of the level of a tensor; -1 of one of no transform, -2 if its transform has ended."""
     if not is_functorch_wrapped_tensor(t):
         return -1
-    return -2 if is_dead_tensor_wrapper(t) else t.backend.real.owner.depth
+    return -2 if is_dead_tensor_wrapper(t) else t._backend.real.owner.depth
 
 
 def maybe_get_bdim(t: Tensor) -> int:
     """In which dimension of the tensor inside the batch lies; -1 if there is none."""
-    return t.array.dim if is_batchedtensor(t) else -1
+    return t._array.dim if is_batchedtensor(t) else -1
 
 
 def get_unwrapped(t: Tensor) -> Tensor:
     """The tensor inside."""
     if not is_functorch_wrapped_tensor(t):
         raise RuntimeError("No wrappers present!")
-    return t.array.main
+    return t._array.main
 
 
 def unwrap_if_dead(t: Tensor) -> Tensor:
-    return t.array.main if is_dead_tensor_wrapper(t) else t
+    return t._array.main if is_dead_tensor_wrapper(t) else t
 
 
 # ---- beginning and ending levels
@@ -121,8 +121,8 @@ def _add_batch_dim(t: Tensor, dim: int, level: int) -> Tensor:
 
 def _unwrap_batched(t: Tensor, level: int) -> tuple[Tensor, int | None]:
     """The tensor inside, and where its batch lies; the tensor itself, and None, if it is of another level."""
-    if is_batchedtensor(t) and t.backend.real.owner.depth == level:
-        return t.array.main, t.array.dim
+    if is_batchedtensor(t) and t._backend.real.owner.depth == level:
+        return t._array.main, t._array.dim
     return t, None
 
 
@@ -142,8 +142,8 @@ def _wrap_for_grad(t: Tensor, level: int) -> Tensor:
 
 def _unwrap_for_grad(t: Tensor, level: int) -> Tensor:
     """The tensor inside, if it is of this level."""
-    owned = is_gradtrackingtensor(t) and t.backend.real.owner.depth == level
-    return t.array.main if owned else t
+    owned = is_gradtrackingtensor(t) and t._backend.real.owner.depth == level
+    return t._array.main if owned else t
 
 
 # ---- what runs

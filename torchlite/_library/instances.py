@@ -58,13 +58,13 @@ def restored(value: Any) -> Any:
     """An argument with aliases of instances as instances of their class."""
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([restored(v) for v in value])
-    if not isinstance(value, TensorBase) or value.array.__class__ is not Instance:
+    if not isinstance(value, TensorBase) or value._array.__class__ is not Instance:
         return value
-    array = value.array
+    array = value._array
     if isinstance(value, array.cls):
         return value
     made = object.__new__(array.cls)
-    for part in ("array", "dtype", "backend", "edge", "counter", "_grad", "extra"):
+    for part in ("_array", "dtype", "_backend", "_edge", "_counter", "_grad", "_extra"):
         vars(TensorBase.__mro__[1])[part].__set__(made, getattr(value, part))
     origin = array.origin()
     made.__dict__ = array.attributes if origin is None else origin.__dict__
@@ -76,18 +76,18 @@ def restored(value: Any) -> Any:
 
 def become_instance(made: Tensor) -> None:
     """Let a tensor of a class that takes operations over be handed to it."""
-    real = made.backend.real
-    array = made.array.form if made.array.__class__ is Instance else made.array
-    made.array = Instance(made, array)
+    real = made._backend.real
+    array = made._array.form if made._array.__class__ is Instance else made._array
+    made._array = Instance(made, array)
     real = real if isinstance(real, Handed) else _twin(real)
-    made.backend = real.guarded if overrides(type(made)) else real
+    made._backend = real.guarded if overrides(type(made)) else real
 
 
 def become_plain(made: Tensor) -> None:
     """Let an instance's memory, if it has some, be that of a tensor of a class that takes nothing over."""
-    array = made.array
-    if array.form.__class__ is not MetaArray or made.backend.device.type == "meta":
-        made.array, made.backend = array.form, made.backend.real.below
+    array = made._array
+    if array.form.__class__ is not MetaArray or made._backend.device.type == "meta":
+        made._array, made._backend = array.form, made._backend.real.below
 
 
 def run_plainly(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -97,12 +97,12 @@ def run_plainly(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
     def plain(value: Any) -> Any:
         if value.__class__ in (tuple, list):
             return type(value)([plain(v) for v in value])
-        if not isinstance(value, TensorBase) or not value.backend.handed:
+        if not isinstance(value, TensorBase) or not value._backend.handed:
             return value
         made = value._alias()
         become_plain(made)
-        if made.backend.handed:  # without memory: its form can be worked with
-            made.backend, made.array = value.backend.real.behind(value.array)
+        if made._backend.handed:  # without memory: its form can be worked with
+            made._backend, made._array = value._backend.real.behind(value._array)
         given[id(made)] = made, value
         return made
 
@@ -112,15 +112,15 @@ def run_plainly(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
 
 def show_memory_of(source: Tensor, t: Any) -> None:
     """Let an instance without memory share what memory another is imagined to have."""
-    forms = [v.array.form for v in (source, t) if isinstance(v, Tensor) and v.array.__class__ is Instance]
+    forms = [v._array.form for v in (source, t) if isinstance(v, Tensor) and v._array.__class__ is Instance]
     if len(forms) == 2 and all(form.__class__ is MetaArray for form in forms):
         forms[1].memory = forms[0].memory
 
 
 def take_form_of(source: Tensor, t: Tensor) -> None:
     """Let an instance without memory have the form of another: its own was changed in place."""
-    if t.array.__class__ is Instance and source.array.__class__ is Instance:
-        t.array.form = source.array.form
+    if t._array.__class__ is Instance and source._array.__class__ is Instance:
+        t._array.form = source._array.form
 
 
 # ---- who is asked
@@ -131,7 +131,7 @@ def _takers(values: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         for t in value if value.__class__ is tuple or value.__class__ is list else (value,):
-            if isinstance(t, TensorBase) and t.array.__class__ is Instance and type(t) not in map(type, found):
+            if isinstance(t, TensorBase) and t._array.__class__ is Instance and type(t) not in map(type, found):
                 at = next((i for i, f in enumerate(found) if issubclass(type(t), type(f))), len(found))
                 found.insert(at, t)
     return found
@@ -237,7 +237,7 @@ class Handed(Backend):
         """A tensor stays what it is when an instance is written to it."""
 
     def lift(self, t: Tensor) -> Any:
-        return t.array
+        return t._array
 
     def number_of(self, t: Tensor) -> Any:
         """The value of a tensor of one element."""
@@ -250,7 +250,7 @@ class Handed(Backend):
         return bool(self.number_of(wrap(array, dt.of_numpy(array.dtype), self)))
 
     def copy(self, array: Instance, order: str = "K") -> Any:
-        return restored(wrap(array, dt.of_numpy(array.dtype), self)).clone().array
+        return restored(wrap(array, dt.of_numpy(array.dtype), self)).clone()._array
 
     def strides(self, array: Instance) -> tuple[int, ...]:
         form = array.form  # whose strides are meant, without elements too, where it is imagined
@@ -281,9 +281,9 @@ def _apart(made: Any, values: Sequence[Any]) -> Any:
     """A result that can be given a history: another handle on a tensor that has one, or that is an operand."""
     if not isinstance(made, TensorBase):
         return made
-    if made.edge is None and all(made is not v for v in values):
+    if made._edge is None and all(made is not v for v in values):
         return made
-    alias = wrap(made.array, made.dtype, made.backend.real)
+    alias = wrap(made._array, made.dtype, made._backend.real)
     return restored(alias)
 
 

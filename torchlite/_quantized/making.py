@@ -15,7 +15,7 @@ from .qparams import chosen
 
 def _check(name: str, t: Tensor, d: dt.dtype) -> None:
     if t.is_quantized:
-        raise missing_kernel_of(name, t.backend.real)
+        raise missing_kernel_of(name, t._backend.real)
     if d.name not in INTEGERS:
         raise RuntimeError(f"ScalarType {d.legacy} is not supported in new_qtensor.")
     if t.dtype is not dt.float32:
@@ -86,7 +86,7 @@ def _quantize_per_channel(self: Tensor, scales: Tensor, zero_points: Tensor, axi
 )
 def _empty_quantized(size: Sequence[int], qtensor: Tensor, *_: Any) -> Tensor:
     """A quantized tensor of a size, quantized as another is, whose elements are not set."""
-    array = qtensor.array
+    array = qtensor._array
     return quantized(array.values.new_empty(size), array.quantizer, qtensor.dtype)
 
 

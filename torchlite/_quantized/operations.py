@@ -32,7 +32,7 @@ def _first(values: Sequence[Any]) -> Tensor:
 
 def one_scale(t: Tensor) -> PerTensor:
     """The quantizer of a tensor with one scale."""
-    quantizer = t.array.quantizer
+    quantizer = t._array.quantizer
     if not isinstance(quantizer, PerTensor):
         raise RuntimeError(
             "Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  (Could this error message "
@@ -42,16 +42,16 @@ def one_scale(t: Tensor) -> PerTensor:
 
 
 def _numbers(t: Tensor) -> Tensor:
-    return real(t.array)
+    return real(t._array)
 
 
 def _on_integers(op: Op, *values: Any) -> Any:
     """An op that moves elements about."""
     first = _first(values)
-    quantizer = first.array.quantizer
+    quantizer = first._array.quantizer
     if isinstance(quantizer, PerChannel):
         quantizer = _moved(op, quantizer, first, values)
-    made = op.apply(*[_each(lambda t: t.array.values, v) for v in values])
+    made = op.apply(*[_each(lambda t: t._array.values, v) for v in values])
     again = [quantized(m, quantizer, first.dtype) for m in (made if isinstance(made, (tuple, list)) else (made,))]
     return tuple(again) if isinstance(made, (tuple, list)) else again[0]
 
@@ -111,15 +111,15 @@ _among(("eq", "ne", "lt", "le", "gt", "ge", "equal"), _told)
 @rule("fill.Scalar fill.Tensor", in_place=True)
 def _fill(t: Tensor, value: Any) -> None:
     numbers = _numbers(t)
-    t.array.write_numbers(numbers.fill_(value), t.dtype)
+    t._array.write_numbers(numbers.fill_(value), t.dtype)
 
 
 @rule("copy", in_place=True)
 def _copy(t: Tensor, source: Tensor, *_: Any) -> None:
     if source.is_quantized:
-        t.backend.real.write(t.array, source.array)
+        t._backend.real.write(t._array, source._array)
     else:
-        t.array.write_numbers(source.float().expand(t.shape), t.dtype)
+        t._array.write_numbers(source.float().expand(t.shape), t.dtype)
 
 
 @rule("_to_copy")

@@ -125,7 +125,7 @@ def _declare_max_pool(dims: int) -> None:
     several = f"int[{dims}]"
 
     def pool(self: Tensor, *window: Any) -> Tensor:
-        return rounded(functions[f"max_pool{dims}d"](real(self.array), *window), one_scale(self), self.dtype)
+        return rounded(functions[f"max_pool{dims}d"](real(self._array), *window), one_scale(self), self.dtype)
 
     publish_python(
         f"quantized_max_pool{dims}d(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, "
@@ -153,7 +153,7 @@ def _quantized_batch_norm(
         if given is None:
             raise RuntimeError(f"{name} must be provided")
     one_scale(input)
-    made = functions["batch_norm"](real(input.array), weight, bias, mean, var, False, 0.0, eps, False)
+    made = functions["batch_norm"](real(input._array), weight, bias, mean, var, False, 0.0, eps, False)
     return rounded(made, PerTensor(output_scale, output_zero_point), input.dtype)
 
 

@@ -230,7 +230,7 @@ class FakeTensorMode(TorchDispatchMode):
                 raise UnsupportedOperatorException(func) from None
             made = _of_zeros(func, args, kwargs)
         for fake in given.values():
-            fake.array.form = fake.__dict__["elem"].array  # in which it was perhaps changed
+            fake._array.form = fake.__dict__["elem"]._array  # in which it was perhaps changed
 
         def outside(t: Any) -> Any:
             if not isinstance(t, Tensor):

@@ -104,7 +104,7 @@ class Casts:
             return value
         if not value.dtype.is_floating_point or value.dtype is dt.float64:
             return value
-        if not (self.cached and wanted is not dt.float32 and value.dtype is dt.float32 and value.edge is LEAF):
+        if not (self.cached and wanted is not dt.float32 and value.dtype is dt.float32 and value._edge is LEAF):
             return value.to(wanted)
         found = self.weights.get(id(value))
         if found is None:
@@ -125,7 +125,7 @@ def _widest(lower: dt.dtype, dtypes: Sequence[dt.dtype]) -> dt.dtype:
 
 
 def _place(t: Tensor) -> str:
-    return t.backend.device.type
+    return t._backend.device.type
 
 
 def _tensors(value: Any) -> Sequence[Any]:

@@ -27,7 +27,7 @@ def as_tensor(value: Any, form: Any) -> Any:
 @method("_accumulate_grad")
 def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: bool = False) -> None:
     """Add to `leaf.grad`. What is `owned`, and lies in memory as the leaf does or is sparse, is taken over."""
-    if leaf.edge is not LEAF and not _still_leaf(leaf):
+    if leaf._edge is not LEAF and not _still_leaf(leaf):
         return
     try:
         with _accumulating:
@@ -42,16 +42,16 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
                 else:
                     leaf._grad = have + grad if create_graph else have.add_(grad)
             elif have is not None:
-                if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
-                    local.state.quiet(iadd, have.array, grad)
+                if have.__class__ is Tensor and have._backend.bare and have.dtype is leaf.dtype and have._edge is None:
+                    local.state.quiet(iadd, have._array, grad)
                     bump(have)
-                elif have.backend.layout is not strided:
-                    leaf._grad = wrap(grad, leaf.dtype, leaf.backend.home) + have
+                elif have._backend.layout is not strided:
+                    leaf._grad = wrap(grad, leaf.dtype, leaf._backend.home) + have
                 else:
-                    have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
+                    have.add_(wrap(grad, leaf.dtype, leaf._backend.home))
             else:
                 t = as_tensor(grad, form_of(leaf))
-                leaf._grad = t if owned and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
+                leaf._grad = t if owned and grad.strides == leaf._array.strides else _laid_out_like(t, leaf)
     except BaseException:
         try:
             _accumulating.release()  # which only an exception at the end of the `with` finds held
@@ -72,14 +72,14 @@ def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
     """A copy of a gradient that lies as its leaf does, if that is dense: memory that was written to once."""
     if grad.layout is not strided:
         return grad if graph else grad.clone()
-    if not graph and grad.array.strides == leaf.array.strides and leaf.array.flags.c_contiguous:
+    if not graph and grad._array.strides == leaf._array.strides and leaf._array.flags.c_contiguous:
         copy = grad.clone()
         bump(copy)
         return copy
-    if not leaf.backend.shows or not is_dense(leaf.array.shape, leaf.stride()):
+    if not leaf._backend.shows or not is_dense(leaf._array.shape, leaf.stride()):
         return grad.clone(memory_format=contiguous_format)
     copy = grad.new_empty_strided(
-        tuple(leaf.array.shape), leaf.stride(), dtype=grad.dtype, layout=grad.layout, device=grad.device
+        tuple(leaf._array.shape), leaf.stride(), dtype=grad.dtype, layout=grad.layout, device=grad.device
     )
     copy.copy_(grad)
     return copy

@@ -61,8 +61,8 @@ class Anomaly:
 
 def _has_nan(t: Tensor) -> bool:
     """Whether a number is NaN, in any of the elements that transforms make a tensor stand for."""
-    while t.backend.home.level:
-        t = t.array.main
+    while t._backend.home.level:
+        t = t._array.main
     t = t.detach()
     return bool((t != t).any())
 

@@ -65,7 +65,7 @@ def _roots(places: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> l
 
 def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
     if isinstance(place, TensorBase):
-        shape, d, backend = place.array.shape, place.dtype, place.backend.home
+        shape, d, backend = place._array.shape, place.dtype, place._backend.home
     elif place.__class__ is GradientEdge:
         shape, d, backend = place.node.output_forms[place.output_nr]
     else:
@@ -78,7 +78,7 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not d.is_floating_point:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {d!r}")
-        if isinstance(place, TensorBase) and (place.backend.handed or local.state.mode.seer is not None):
+        if isinstance(place, TensorBase) and (place._backend.handed or local.state.mode.seer is not None):
             alike = functools.partial(functions["ones_like"], memory_format=preserve_format)
             g = local.state.within(silent(local.state.mode), alike, place)
         else:
@@ -90,15 +90,15 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
         g = _given(at, g, shape, d, backend, create_graph)
     if edge.__class__ is tuple:  # which says what it expects even if the tensor was changed since
         shape, d = edge[0].output_forms[edge[1]][:2]
-    return edge, g if g.dtype is d and g.array.shape == shape else engine.fitted(g, shape, d, at, None)
+    return edge, g if g.dtype is d and g._array.shape == shape else engine.fitted(g, shape, d, at, None)
 
 
 def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Backend, create_graph: bool) -> Tensor:
     """A gradient that the user gives for an output, if it fits."""
     engine.check_given(at, g, shape, d)
-    if not g.backend.real.level and g.backend.device is not backend.device:
+    if not g._backend.real.level and g._backend.device is not backend.device:
         raise RuntimeError(
-            f"invalid gradient at index {at} - expected device {backend.device} but got {g.backend.device}"
+            f"invalid gradient at index {at} - expected device {backend.device} but got {g._backend.device}"
         )
     return g if create_graph or not requires_grad(g) else g.detach()
 
@@ -224,11 +224,12 @@ def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequ
     from ..func.mapping import vmap  # which stands above this: only this corner of `grad` looks up to it
 
     for at, (place, w) in enumerate(zip(places, weights, strict=False)):
-        if isinstance(w, TensorBase) and place.__class__ is not GradientEdge and w.array.shape[1:] != place.array.shape:
+        of_tensor = isinstance(w, TensorBase) and place.__class__ is not GradientEdge
+        if of_tensor and w._array.shape[1:] != place._array.shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{at}] has a shape of {size(w.array.shape[2:])} and "
+                f"output, but a mismatch was detected: grad_output[{at}] has a shape of {size(w._array.shape[2:])} and "
                 f"output[{at}] has a shape of {place.shape}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap."
             )
@@ -252,10 +253,10 @@ def _backward(
 ) -> None:  # fmt: skip
     """Accumulate into the leaves' `.grad` the gradient of this tensor, which is a scalar unless `gradient` is given."""
     plain = self.__class__ is Tensor and local.state.mode.plain
-    edge = self.edge
+    edge = self._edge
     if plain and edge.__class__ is tuple and gradient is None is inputs and not create_graph:
         shape, d, backend = edge[0].output_forms[edge[1]]
-        if shape == () == self.array.shape and d is self.dtype and d.is_floating_point:  # a loss, as most are
+        if shape == () == self._array.shape and d is self.dtype and d.is_floating_point:  # a loss, as most are
             one = wrap(backend.asarray(1, d.numpy), d, backend)
             engine.run(((edge, one),), None, bool(retain_graph), False, accumulate=True)
             return

@@ -89,7 +89,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
         recording = local.state.mode.grad
         for v in inputs:
             is_tensor = isinstance(v, TensorBase)
-            needed = is_tensor and v.edge is not None and v.backend.level >= level and requires_grad(v)
+            needed = is_tensor and v._edge is not None and v._backend.level >= level and requires_grad(v)
             tensors.append(is_tensor)
             needs.append(needed)
             if is_tensor:
@@ -246,11 +246,11 @@ def conclude(ctx: BackwardCFunction, inputs: Sequence[Any], output: Any, separat
     moving = local.state.mode.moving
     unmarked = ctx.dirty_tensors is None and ctx.non_differentiable is None
     differentiable: dict[int, int] = {}  # the outputs that are results of the node, by id, and their numbers
-    if unmarked and not moving and output.__class__ is Tensor and output.edge is None and not _among(output, inputs):
+    if unmarked and not moving and output.__class__ is Tensor and output._edge is None and not _among(output, inputs):
         if ctx.next_edges:  # as most are: one fresh tensor
             ctx.output_forms = (form_of(output),)
             if output.dtype.category >= FLOAT:
-                output.edge = (ctx, 0)
+                output._edge = (ctx, 0)
                 differentiable[id(output)] = 0
         results: Any = output
     else:
@@ -315,8 +315,8 @@ class Outcome:
         found = tuple([self.result(nr, t) if isinstance(t, TensorBase) else t for nr, t in enumerate(outputs)])
         if len(self.differentiable) > 1:
             for t in found:
-                if isinstance(t, TensorBase) and t.edge.__class__ is View:
-                    t.edge.kind = MULTI_OUTPUT
+                if isinstance(t, TensorBase) and t._edge.__class__ is View:
+                    t._edge.kind = MULTI_OUTPUT
         return found
 
     def result(self, nr: int, t: Tensor) -> Tensor:
@@ -334,33 +334,33 @@ class Outcome:
                 self.written(t, nr, is_input)
             else:
                 t = _shown(t) if as_is else t
-                if t.edge.__class__ is View:
-                    t.edge.edge = (self.ctx, nr)
+                if t._edge.__class__ is View:
+                    t._edge.edge = (self.ctx, nr)
                 else:
-                    t.edge = (self.ctx, nr)
+                    t._edge = (self.ctx, nr)
             self.differentiable[at] = nr
         elif requires_grad(t):
             if is_input:
                 t = t.detach()
-            elif t.edge.__class__ is not View:
+            elif t._edge.__class__ is not View:
                 t.detach_()
         elif as_is:
             t = _shown(t)
-        if t.edge.__class__ is View and not (is_input and written):
-            t.edge.kind = CUSTOM
+        if t._edge.__class__ is View and not (is_input and written):
+            t._edge.kind = CUSTOM
         return t
 
     def written(self, t: Tensor, nr: int, is_input: bool) -> None:
         """Forward has written to `t`: the node is the last step of its history."""
         edge = last_edge(t)
-        if requires_grad(t) and edge.__class__ is not tuple and (edge is not None or t.edge.__class__ is View):
+        if requires_grad(t) and edge.__class__ is not tuple and (edge is not None or t._edge.__class__ is View):
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if not is_input:
             errors.warn(
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
                 "should be passed to ctx.mark_dirty()."
             )
-        if t.edge.__class__ is View and not self.single:
+        if t._edge.__class__ is View and not self.single:
             raise RuntimeError(
                 "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
                 "return more than one Tensor. This is not supported by the current autograd engine. You should either "

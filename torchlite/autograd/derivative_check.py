@@ -366,7 +366,7 @@ class _Undefined(Node):
     @classmethod
     def of(cls, y: Tensor) -> Tensor:
         closed = y._alias()
-        closed.edge = (cls((resolve(y),), (form_of(y),)), 0)
+        closed._edge = (cls((resolve(y),), (form_of(y),)), 0)
         return closed
 
     def name(self) -> str:

@@ -360,13 +360,13 @@ class GraphTask:
             if edge.__class__ is tuple:
                 shape, d, backend = edge[0].output_forms[edge[1]]
             else:
-                shape, d, backend = edge.array.shape, edge.dtype, edge.backend
-                if edge.extra is not None:
-                    wanted = edge.extra.dtype_of_grad(d)
+                shape, d, backend = edge._array.shape, edge.dtype, edge._backend
+                if edge._extra is not None:
+                    wanted = edge._extra.dtype_of_grad(d)
                     special, d = wanted is not d, wanted or grad.dtype
-            if grad.dtype is not d or grad.array.shape != shape:
+            if grad.dtype is not d or grad._array.shape != shape:
                 grad = fitted(grad, shape, d, at, node)
-            if grad.backend is not backend and grad.backend.device is not backend.device:
+            if grad._backend is not backend and grad._backend.device is not backend.device:
                 grad = _moved(grad, backend, at, node)
             found.append(grad if special else self.bare(grad))
         return found
@@ -374,10 +374,10 @@ class GraphTask:
     def bare(self, grad: Any) -> Any:
         if grad.__class__ is not Tensor or self.tensors:
             return grad
-        backend = grad.backend
+        backend = grad._backend
         if backend.bare:
-            return grad.array
-        return computed(grad).array if backend.lazy else grad
+            return grad._array
+        return computed(grad)._array if backend.lazy else grad
 
     def total(self, a: Any, b: Any, edge: Any) -> Any:
         """The sum of two gradients for the same place."""
@@ -388,7 +388,7 @@ class GraphTask:
             return as_tensor(a, form) + as_tensor(b, form)
         if a.strides != b.strides:  # whose sum lies as a tensor's does
             form = edge[0].output_forms[edge[1]] if edge.__class__ is tuple else form_of(edge)
-            return (as_tensor(a, form) + as_tensor(b, form)).array
+            return (as_tensor(a, form) + as_tensor(b, form))._array
         total = local.state.quiet(add, a, b)
         return total if total.flags.c_contiguous else total[...]  # what lies otherwise shows it by having a base
 
@@ -396,7 +396,7 @@ class GraphTask:
 
     def reach_leaf(self, leaf: Tensor, entry: list[Any]) -> None:
         """The gradient of a leaf is complete: run its hooks, then hand it over or accumulate it."""
-        extra = leaf.extra
+        extra = leaf._extra
         if extra is None and self.captures is None:
             if entry[1] is not None:
                 self.hand_over(leaf, entry)
@@ -437,7 +437,7 @@ class GraphTask:
 
 def check_given(at: int, grad: Tensor, shape: tuple[int, ...], d: dtype) -> None:
     """Refuse a gradient that the user has given for an output of another shape, or of other numbers."""
-    if grad.array.shape != shape:
+    if grad._array.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
             f"{size(shape)}."
@@ -451,7 +451,7 @@ def check_given(at: int, grad: Tensor, shape: tuple[int, ...], d: dtype) -> None
 
 def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
     """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
-    have = grad.array.shape
+    have = grad._array.shape
     if have != shape and not _expands(shape, have):
         who = "" if giver is None else f"Function {name_of(giver)} returned an "
         raise RuntimeError(
@@ -462,10 +462,10 @@ def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node 
 
 def _moved(grad: Tensor, backend: Backend, at: int, giver: Node) -> Tensor:
     """A gradient from another device than that of what it is for, where only single numbers may come from."""
-    if grad.array.shape:
+    if grad._array.shape:
         raise RuntimeError(
             f"Function {name_of(giver)} returned an invalid gradient at index {at} - expected device {backend.device} "
-            f"but got {grad.backend.device}"
+            f"but got {grad._backend.device}"
         )
     return grad.to(backend.device)
 
@@ -479,6 +479,6 @@ def is_owned(entry: list[Any]) -> bool:
     if getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
         return False
     if isinstance(entry[1], Tensor):  # the parts of sparse ones PyTorch lets be shown by others; copies would be seen
-        freely = entry[1].backend.handed or entry[1].layout is sparse_coo
-        return freely or (local.state.mode.seer is not None and getrefcount(entry[1].array) == 2)
+        freely = entry[1]._backend.handed or entry[1].layout is sparse_coo
+        return freely or (local.state.mode.seer is not None and getrefcount(entry[1]._array) == 2)
     return entry[1].base is None or getrefcount(entry[1].base) == 2

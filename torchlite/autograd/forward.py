@@ -46,7 +46,7 @@ def follow(op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
     def act(level: TangentLevel, tangents: list[Any]) -> None:
         if any(r is not None and tangent_of(r, level) is not None for r in results):
             return  # made of ops that have been followed
-        if view and not op.linear and values[0].backend.real.strided:
+        if view and not op.linear and values[0]._backend.real.strided:
             moved: Sequence[Tensor | None] | None = [part_in_memory(tangents[0], values[0], r) for r in results]
         else:
             moved = forward(op, values, tangents, [None if r is None else still(r) for r in results])
@@ -102,7 +102,7 @@ def _tangents(value: Any, level: TangentLevel) -> Any:
 def still(t: Tensor) -> Tensor:
     """`t` with its tangents at the open levels alone: the history of another may hold it, and `t` would own itself."""
     alias = t._alias()
-    alias.edge = t.edge
+    alias._edge = t._edge
     for below, tangent in tangents_of(t):
         set_tangent(alias, below, tangent)
     return alias
@@ -110,9 +110,9 @@ def still(t: Tensor) -> Tensor:
 
 def owned(tangent: Tensor, others: Sequence[Any]) -> Tensor:
     """A tangent that can be written to without writing to others."""
-    array = tangent.array
-    shown = tangent.edge.__class__ is View or (tangent.backend.strided and array.base is not None)
-    shared = shown or any(t is not None and t.array is array for value in others for t in _listed(value))
+    array = tangent._array
+    shown = tangent._edge.__class__ is View or (tangent._backend.strided and array.base is not None)
+    shared = shown or any(t is not None and t._array is array for value in others for t in _listed(value))
     return tangent.clone() if shared else tangent
 
 
@@ -120,7 +120,7 @@ def give(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
     """`t` moves so from now on, and so does the copy of it that its node has saved."""
     tangent = laid_out_as(t, tangent)
     set_tangent(t, level, tangent)
-    edge = t.edge
+    edge = t._edge
     if edge.__class__ is tuple and isinstance(edge[0], OpNode):
         _move_saved(edge[0], edge[1], level, tangent)
 
@@ -149,32 +149,32 @@ def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
 
 def check_size(primal: Tensor, tangent: Tensor) -> None:
     """Refuse a tangent of another size."""
-    if primal.array.shape != tangent.array.shape:
+    if primal._array.shape != tangent._array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
-            f"{list(tangent.array.shape)}."
+            f"supported. Tensor is of size {list(primal._array.shape)} while the given forward gradient is of size "
+            f"{list(tangent._array.shape)}."
         )
 
 
 def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent with the strides (and lazy bits) of the primal, so that views of both show corresponding parts."""
     wanted, have = primal.stride(), tangent.stride()
-    if primal.backend.bits == tangent.backend.bits or not tangent.backend.strided:
-        if wanted == have or not primal.array.size:
+    if primal._backend.bits == tangent._backend.bits or not tangent._backend.strided:
+        if wanted == have or not primal._array.size:
             return tangent
-        if all([n == 1 or a == b for n, a, b in zip(primal.array.shape, wanted, have, strict=True)]):
+        if all([n == 1 or a == b for n, a, b in zip(primal._array.shape, wanted, have, strict=True)]):
             return tangent
-    if any(s == 0 and n > 1 for n, s in zip(primal.array.shape, wanted, strict=True)):
+    if any(s == 0 and n > 1 for n, s in zip(primal._array.shape, wanted, strict=True)):
         return tangent.contiguous()
     zeros = untouched(tangent)
     if not zeros:
         tangent = widened(tangent, primal)
     made = tangent.new_empty_strided(primal.shape, wanted)
-    if made.backend.bare:
-        made.backend = flipped(made.backend, primal.backend.bits)
+    if made._backend.bare:
+        made._backend = flipped(made._backend, primal._backend.bits)
     if zeros:
-        made.zero_().counter = Untouched()
+        made.zero_()._counter = Untouched()
         return made
     return made.copy_(tangent)
 
@@ -264,7 +264,7 @@ def _diagonal(
 ) -> Tensor | None:
     """The tangent by the formulas for gradients; None where these are not diagonal after all."""
     result = results[0]
-    shape, d = result.array.shape, result.dtype
+    shape, d = result._array.shape, result.dtype
     if d.is_complex or any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i])):
         return None
     total = None
@@ -276,8 +276,8 @@ def _diagonal(
         part = op.evaluate(rule, g, primals, results)
         if part is None:
             return None
-        if part.array.shape != shape:
-            if g.array.shape == shape:
+        if part._array.shape != shape:
+            if g._array.shape == shape:
                 return None
             part = part.expand(shape)
         total = part if total is None else total + part
@@ -299,9 +299,9 @@ def _transposed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], results
             roots.append((edge, t.to(g.dtype)))
     goals = [g for g in gradients if g is not None]
     for g in goals:
-        g.edge = None  # the tangents are linear in them, and have no history there
+        g._edge = None  # the tangents are linear in them, and have no history there
     differentiable = outer.grad and any(
-        t.backend.home.level or requires_grad(t) for v in (*primals, *tangents) for t in tensors_in(v)
+        t._backend.home.level or requires_grad(t) for v in (*primals, *tangents) for t in tensors_in(v)
     )
     made = iter(engine.run(roots, goals, True, differentiable, accumulate=False))
     moved = [None if g is None else next(made) for g in gradients]
@@ -313,7 +313,7 @@ def _applied(node: Node, primals: Sequence[Any], results: Sequence[Any]) -> tupl
     gradients = [_ones_for(r, results, primals) if _moves(r) else None for r in results]
     for g in gradients:
         if g is not None:
-            g.edge = LEAF
+            g._edge = LEAF
     return gradients, node.apply(list(gradients))
 
 
@@ -335,19 +335,19 @@ def _counted(value: Any) -> Any:
     """An argument that may be kept for now, made in inference mode or not."""
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([_counted(v) for v in value])
-    if not isinstance(value, TensorBase) or value.counter is not UNVERSIONED:
+    if not isinstance(value, TensorBase) or value._counter is not UNVERSIONED:
         return value
-    made = wrap(value.array, value.dtype, value.backend)
-    made.counter = None
+    made = wrap(value._array, value.dtype, value._backend)
+    made._counter = None
     return made
 
 
 def _ones_for(result: Tensor, *others: Sequence[Any]) -> Tensor:
     """A gradient of ones, on the highest level in play: each level records operations on its own tensors."""
-    home = result.backend.home
-    ones = wrap(home.full(result.array.shape, 1, result.dtype.numpy), result.dtype, home)
-    highest = max([t.backend.home for values in others for v in values for t in tensors_in(v)], key=_level)
-    return highest.owner.wrap(highest.lift(ones)) if highest.level > ones.backend.level else ones
+    home = result._backend.home
+    ones = wrap(home.full(result._array.shape, 1, result.dtype.numpy), result.dtype, home)
+    highest = max([t._backend.home for values in others for v in values for t in tensors_in(v)], key=_level)
+    return highest.owner.wrap(highest.lift(ones)) if highest.level > ones._backend.level else ones
 
 
 def _level(backend: Backend) -> int:
@@ -356,8 +356,8 @@ def _level(backend: Backend) -> int:
 
 def zeros_like(t: Tensor) -> Tensor:
     """Zeros for a tangent of `t`, of no batch as yet."""
-    made = _zeros([], t.array.shape, t)
-    made.counter = Untouched()
+    made = _zeros([], t._array.shape, t)
+    made._counter = Untouched()
     return made
 
 
@@ -368,15 +368,15 @@ def zeros_beside(t: Tensor, shape: Sequence[int]) -> Tensor:
 
 def widened(tangent: Tensor, primal: Tensor) -> Tensor:
     """A tangent that belongs to the batches of what it is for."""
-    if primal.backend.home.level and set(_batches(primal)) - set(_batches(tangent)):
-        return tangent + zeros_beside(primal, tangent.array.shape)
+    if primal._backend.home.level and set(_batches(primal)) - set(_batches(tangent)):
+        return tangent + zeros_beside(primal, tangent._array.shape)
     return tangent
 
 
 def _batches(t: Tensor) -> list[Any]:
     """The levels of `vmap` that a tensor belongs to, the outermost first."""
     found: list[Any] = []
-    backend = t.backend.home
+    backend = t._backend.home
     while backend.level:
         if backend.owner.elements is not None:
             found.insert(0, backend.owner)
@@ -385,7 +385,7 @@ def _batches(t: Tensor) -> list[Any]:
 
 
 def _zeros(levels: Sequence[Any], shape: Sequence[int], like: Tensor) -> Tensor:
-    backend = like.backend.home
+    backend = like._backend.home
     while backend.level:
         backend = backend.inner
     array = backend.full((*[level.elements for level in levels], *shape), 0, like.dtype.numpy)

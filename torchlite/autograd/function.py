@@ -179,7 +179,7 @@ def _topmost(values: Sequence[Any]) -> Any:
     found = None
     for value in values:
         if isinstance(value, TensorBase):
-            backend = value.backend.real
+            backend = value._backend.real
         elif value.__class__ is tuple or value.__class__ is list:
             backend = _topmost(value)
         else:
@@ -219,7 +219,7 @@ class Error(Node):
         node = cls(tuple(leaves), tuple([form_of(g) for g in gradients]))
         for nr, (leaf, result) in enumerate(zip(leaves, results, strict=True)):
             if leaf is not None and result is not None:
-                leaf.edge, result.edge = LEAF, (node, nr)
+                leaf._edge, result._edge = LEAF, (node, nr)
         return tuple(results)
 
     def name(self) -> str:

@@ -88,7 +88,7 @@ def push_tangents(
             if id(out) in dirty:
                 if not any([t is had for had in tangents]):
                     move(r, level, t)
-            elif r.edge.__class__ is View:
+            elif r._edge.__class__ is View:
                 _check_view(t, tangents)
                 give(r, level, t)
             else:

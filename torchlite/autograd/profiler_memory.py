@@ -126,7 +126,7 @@ def _owners(values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for value in values:
         tensor, array = None, value
         while isinstance(array, TensorBase):  # of a transform's tensor, what is inside
-            tensor, array = array, array.array
+            tensor, array = array, array._array
         if isinstance(value, (list, tuple)):
             yield from _owners(value)
         elif isinstance(array, SparseArray):

@@ -133,7 +133,7 @@ class _SavedBeforeWrites:
         saved_before = self.of_memory.setdefault(counter, weakref.WeakSet())
         for kept in saved_before:
             have = self.original.get(kept)
-            if have is not None and kept.version == version and have.array is tensor.array:
+            if have is not None and kept.version == version and have._array is tensor._array:
                 return kept
         kept = _Kept(version)
         # Without history: what a node keeps must not lead back to it.
@@ -156,8 +156,8 @@ class _SavedBeforeWrites:
         for kept in self.of_memory.pop(shared_counter(tensor), ()):
             have = self.original.pop(kept, None)
             if have is not None:
-                backend = have.backend.real
-                self.cloned[kept] = wrap(backend.copy(have.array), have.dtype, backend)
+                backend = have._backend.real
+                self.cloned[kept] = wrap(backend.copy(have._array), have.dtype, backend)
 
 
 class allow_mutation_on_saved_tensors(Context, contextlib.ContextDecorator):

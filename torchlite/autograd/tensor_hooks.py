@@ -67,7 +67,7 @@ def retain_grad(self: Tensor) -> None:
 
 def _retains_grad(self: Tensor) -> bool:
     """Whether backward keeps this tensor's gradient though it is no leaf."""
-    return self.extra is not None and self.extra.retains_grad and not self.is_leaf
+    return self._extra is not None and self._extra.retains_grad and not self.is_leaf
 
 
 method("retains_grad")(property(_retains_grad))
@@ -82,7 +82,7 @@ def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
         hooks, nr = edge[0].node_hooks, edge[1]
     else:
         leaf = self if edge is None else edge
-        hooks, nr = None if leaf.extra is None else leaf.extra.hooks, 0
+        hooks, nr = None if leaf._extra is None else leaf._extra.hooks, 0
     return None if hooks is None else hooks.tensor_pre.get(nr)
 
 
@@ -100,7 +100,7 @@ method("_backward_hooks")(property(_backward_hooks, _set_backward_hooks))
 
 def _post_accumulate_grad_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     """The hooks to be called after this leaf's gradient was accumulated, or None."""
-    return None if self.extra is None else self.extra.post_hooks
+    return None if self._extra is None else self._extra.post_hooks
 
 
 def _set_post_accumulate_grad_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
@@ -189,9 +189,9 @@ def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
     was, got = [type_text(t.dtype, t.device) for t in (grad, changed)]
     if was != got:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})")
-    if changed.backend.home is not grad.backend.home:
+    if changed._backend.home is not grad._backend.home:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the device of value")
-    if changed.array.shape != grad.array.shape:
+    if changed._array.shape != grad._array.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
 
 

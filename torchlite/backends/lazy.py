@@ -76,7 +76,7 @@ class Lazy(Backend):
 
     def lift(self, t: Tensor) -> Any:
         """The values to be written into an array of this level."""
-        return t.array
+        return t._array
 
     def write(self, array: Array, value: Any) -> None:
         self.home.write(array, value)

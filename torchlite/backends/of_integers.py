@@ -42,10 +42,10 @@ class QuantizedArray(SparseArray):
     def __init__(self, values: Tensor, quantizer: PerTensor | PerChannel) -> None:
         self.values = values
         self.quantizer = quantizer
-        self.shape = values.array.shape
+        self.shape = values._array.shape
 
-    strides = property(lambda self: self.values.array.strides)
-    flags = property(lambda self: self.values.array.flags)
+    strides = property(lambda self: self.values._array.strides)
+    flags = property(lambda self: self.values._array.flags)
 
     def parts(self) -> tuple[Tensor]:
         return (self.values,)
@@ -55,7 +55,7 @@ class QuantizedArray(SparseArray):
 
     def write_numbers(self, t: Tensor, d: dt.dtype) -> None:
         """Hold the integers nearest to real numbers."""
-        self.values.copy_(rounded(t, self.quantizer, d).array.values)
+        self.values.copy_(rounded(t, self.quantizer, d)._array.values)
 
 
 class QuantizedBackend(Sparse):
@@ -80,10 +80,10 @@ class QuantizedBackend(Sparse):
         return array.values.data_ptr()
 
     def behind(self, array: QuantizedArray) -> tuple[Backend, Any]:
-        return array.values.backend, array.values.array
+        return array.values._backend, array.values._array
 
     def number(self, array: QuantizedArray) -> Any:
-        return self.home.number(real(array).array)
+        return self.home.number(real(array)._array)
 
     def write(self, array: QuantizedArray, value: Any) -> None:
         """The integers of another tensor, and what they stand for."""
@@ -144,7 +144,7 @@ def _quantized(home: type[Backend]) -> type[Backend]:
 
 def quantized(integers: Tensor, quantizer: PerTensor | PerChannel, d: dt.dtype) -> Tensor:
     """The quantized tensor of these integers."""
-    return wrap(QuantizedArray(_part(integers), quantizer), d, quantized_backend(integers.backend.home))
+    return wrap(QuantizedArray(_part(integers), quantizer), d, quantized_backend(integers._backend.home))
 
 
 def _along(t: Tensor, axis: int, ndim: int) -> Tensor:

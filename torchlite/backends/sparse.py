@@ -40,7 +40,7 @@ class SparseArray:
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
-    dtype = property(lambda self: self.values.array.dtype)
+    dtype = property(lambda self: self.values._array.dtype)
     itemsize = property(lambda self: self.values.dtype.itemsize)
     flags = property(lambda self: self)
 
@@ -84,10 +84,10 @@ class Coo(SparseArray):
         self.shape = tuple(shape)
         self.coalesced = coalesced  # whether places are in order, and none is named twice
 
-    nnz = property(lambda self: self.values.array.shape[0])
-    sparse_dim = property(lambda self: self.indices.array.shape[0])
+    nnz = property(lambda self: self.values._array.shape[0])
+    sparse_dim = property(lambda self: self.indices._array.shape[0])
     strides = property(lambda self: (self.sparse_dim + 1,))  # none is zero, as if elements shared their memory
-    dense_dim = property(lambda self: self.values.array.ndim - 1)
+    dense_dim = property(lambda self: self.values._array.ndim - 1)
 
     def parts(self) -> tuple[Tensor, Tensor]:
         return self.indices, self.values
@@ -116,18 +116,18 @@ class Compressed(SparseArray):
 
     by_rows = property(lambda self: self.layout in (sparse_csr, sparse_bsr))
     blocked = property(lambda self: self.layout in (sparse_bsr, sparse_bsc))
-    batch = property(lambda self: self.compressed.array.shape[:-1])
-    nnz = property(lambda self: self.plain.array.shape[-1])
+    batch = property(lambda self: self.compressed._array.shape[:-1])
+    nnz = property(lambda self: self.plain._array.shape[-1])
 
     @property
     def blocksize(self) -> tuple[int, ...]:
         """The shape of a block; nothing where there are none."""
         at = len(self.batch) + 1
-        return tuple(self.values.array.shape[at : at + 2]) if self.blocked else ()
+        return tuple(self.values._array.shape[at : at + 2]) if self.blocked else ()
 
     @property
     def dense_dim(self) -> int:
-        return self.values.array.ndim - len(self.batch) - 1 - len(self.blocksize)
+        return self.values._array.ndim - len(self.batch) - 1 - len(self.blocksize)
 
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.compressed, self.plain, self.values
@@ -232,7 +232,7 @@ class Sparse(Backend):
         return array.with_values(array.values.to(dt.of_numpy(dtype)))
 
     def number(self, array: arrays.Array) -> Any:
-        return self.home.number(wrap(array, array.values.dtype, self).to_dense().array)
+        return self.home.number(wrap(array, array.values.dtype, self).to_dense()._array)
 
     def truth(self, array: arrays.Array) -> bool:
         return bool(self.number(array).item())
@@ -331,7 +331,7 @@ def layout_name(t: Tensor) -> str:
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
-    return a.array is b.array
+    return a._array is b._array
 
 
 def sparse_backend(home: Backend, layout_: layout) -> Any:
@@ -355,14 +355,14 @@ def _sparse(kind: type[Sparse], home: type[Backend]) -> type[Backend]:
 def _part(t: Tensor) -> Tensor:
     """A tensor to be a part of an array: without history, over the same memory."""
     t = computed(t)
-    return t if t.__class__ is Tensor and t.edge is None else t._alias()
+    return t if t.__class__ is Tensor and t._edge is None else t._alias()
 
 
 def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool | None = None) -> Tensor:
     """The sparse tensor of these coordinates, which are not checked; if nothing is said, one alone is coalesced."""
     if coalesced is None:
-        coalesced = values.array.shape[0] < 2
-    backend = sparse_backend(values.backend.home, sparse_coo)
+        coalesced = values._array.shape[0] < 2
+    backend = sparse_backend(values._backend.home, sparse_coo)
     return wrap(Coo(_part(indices), _part(values), shape, coalesced), values.dtype, backend)
 
 
@@ -374,10 +374,10 @@ def compressed(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, s
         "https://github.com/pytorch/pytorch/issues.",
         "compressed layouts",
     )
-    backend = sparse_backend(values.backend.home, layout_)
+    backend = sparse_backend(values._backend.home, layout_)
     return wrap(Compressed(layout_, _part(starts), _part(plain), _part(values), shape), values.dtype, backend)
 
 
 def like(t: Tensor, array: SparseArray) -> Tensor:
     """A tensor over another array of the layout and on the device of `t`."""
-    return wrap(array, array.values.dtype, t.backend.real)
+    return wrap(array, array.values.dtype, t._backend.real)

@@ -35,19 +35,19 @@ def _struct(cls: type[C]) -> type[C]:
 
 @_struct
 class TensorParts(_Struct):
-    array: Any  # what its backend computes with
+    _array: Any  # what its backend computes with
     dtype: dtype
-    backend: Any
-    edge: Any
-    counter: Counter | None
+    _backend: Any
+    _edge: Any
+    _counter: Counter | None
     _grad: Tensor | None
-    extra: Extra | None
+    _extra: Extra | None
     if TYPE_CHECKING:
-        dtype_: Any  # the same, for those who write it: `dtype` is only asked for
+        _dtype: Any  # the same, for those who write it: `dtype` is only asked for
 
 
 if native is None:
-    TensorParts.dtype_ = TensorParts.dtype
+    TensorParts._dtype = TensorParts.dtype
 
 
 @_struct

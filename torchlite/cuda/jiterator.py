@@ -50,7 +50,7 @@ class _JittedFunction:
             self._kernels[len(tensors)] = self._compiled(len(tensors))
         common = result_type(*tensors)
         numbers = (self.kwargs_dict | kwargs).values()
-        made = self._kernels[len(tensors)](*[t.detach().to(common).array for t in tensors], *numbers)
+        made = self._kernels[len(tensors)](*[t.detach().to(common)._array for t in tensors], *numbers)
         return as_tensor(made) if self.num_outputs == 1 else tuple(map(as_tensor, made))
 
     def _compiled(self, count: int) -> Any:

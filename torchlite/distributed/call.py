@@ -40,13 +40,13 @@ class Call:
         return array
 
     def _lend(self, tensor: Tensor) -> tuple[Array, Tensor | None]:
-        backend, array = tensor.backend, tensor.array
+        backend, array = tensor._backend, tensor._array
         if not backend.level and backend.device.type == self.engine.device and array.flags.c_contiguous:
             return array.reshape(-1), None
         copy = tensor.data.to(self.engine.device).resolve_conj().resolve_neg().contiguous()
-        if copy.array is array:
+        if copy._array is array:
             copy = copy.clone()
-        return copy.array.reshape(-1), copy
+        return copy._array.reshape(-1), copy
 
     def settle(self) -> None:
         """Bring what was written into copies to the tensors."""

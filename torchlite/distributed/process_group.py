@@ -140,7 +140,7 @@ class ProcessGroup:
         several = [*results, *(given or ())]
         for tensor in several:
             if tensor.layout is not strided and (name, tensor.layout) != ("all_reduce", sparse_coo):
-                raise missing_kernel_of(_IN_PYTORCH[name], tensor.backend, "c10d")
+                raise missing_kernel_of(_IN_PYTORCH[name], tensor._backend, "c10d")
         engine = self._engine(several[0].device.type) if several else self._main
         return Call(name, engine, results, results if given is None else given)
 

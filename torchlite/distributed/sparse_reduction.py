@@ -35,5 +35,5 @@ def _gathered(engine: Engine, rows: Tensor, counts: Sequence[int]) -> Tensor:
     padded = rows.new_zeros((max(counts), *rows.shape[1:]))
     padded[: rows.shape[0]] = rows
     rooms = [functions["empty_like"](padded) for _ in counts]
-    engine.all_gather([room.array.reshape(-1) for room in rooms], padded.array.reshape(-1))
+    engine.all_gather([room._array.reshape(-1) for room in rooms], padded._array.reshape(-1))
     return functions["cat"]([room[:count] for room, count in zip(rooms, counts)])

@@ -55,13 +55,13 @@ class BatchLevel(Level):
         state = local.state
         mode: Any = state.mode.beneath if self.depth == 1 else state.mode
         noted = Noted(insides, mode)
-        backend = next(b for i in op.operands for t in tensors_in(values[i]) if (b := t.backend).level == self.serial)
+        backend = next(b for i in op.operands for t in tensors_in(values[i]) if (b := t._backend).level == self.serial)
         result = state.within(mode.but(kernels=noted), backend.compute, op, values)
-        last = noted.steps and isinstance(result, Tensor) and result.array.main is noted.held[-1]
+        last = noted.steps and isinstance(result, Tensor) and result._array.main is noted.held[-1]
         return noted.steps if last else None
 
     def may_run(self, tensors: Sequence[Tensor]) -> bool:
-        return not any([t.edge is not None and t.backend.level == self.serial and requires_grad(t) for t in tensors])
+        return not any([t._edge is not None and t._backend.level == self.serial and requires_grad(t) for t in tensors])
 
     def above(self, inside: Tensor) -> Tensor:
         return self.batch(inside)
@@ -120,9 +120,9 @@ class BatchedBackend(Transform):
         for i in op.operands:
             v = values[i]
             if v.__class__ in PLAIN or isinstance(v, TensorBase):
-                array = v.array
+                array = v._array
                 ndim = max(ndim, len(array.shape))
-                if v.backend.level == level:
+                if v._backend.level == level:
                     own.append((i, array))
         for i, array in own:
             shape = array.shape
@@ -147,7 +147,7 @@ class BatchedBackend(Transform):
         first = values[0]
         if first.__class__ not in PLAIN:
             first = next(t for i in op.operands for t in tensors_in(values[i]))
-        ndim = len(first.array.shape)
+        ndim = len(first._array.shape)
         dims, shapes = _places(op)
         flat = not ndim and not rule.more and bool(dims)
         if flat:  # dimension 0 of a number stands for the number
@@ -164,7 +164,7 @@ class BatchedBackend(Transform):
         if reduction:
             self.whole(op, arguments, values, ndim)
         results = op.apply(*arguments)
-        if flat and not any([t.array.shape for i in op.operands for t in tensors_in(values[i])]):
+        if flat and not any([t._array.shape for i in op.operands for t in tensors_in(values[i])]):
             return self.each(results, lambda t: t.squeeze(1) if t.dim() > 1 else t)
         if reduction and not params[op.dim_at].sequence:
             keepdim = op.keepdim_at is not None and values[op.keepdim_at]
@@ -212,7 +212,7 @@ class BatchedBackend(Transform):
         state.levels = tuple([level for level in outer if level.serial < self.level])
         try:
             if different:
-                ndim = max([len(v.array.shape) for v in values if isinstance(v, TensorBase)])
+                ndim = max([len(v._array.shape) for v in values if isinstance(v, TensorBase)])
                 return op.apply(*[self.expanded(v, ndim) for v in values])
             one = op.apply(*[self.element(0, v) for v in values])
         finally:
@@ -266,8 +266,8 @@ class BatchedBackend(Transform):
         if untouched(t):
             super().adopt(t)
             if base_of(t) is None:
-                t.array = self.copy(t.array)
-                t.array.main.counter = Untouched()
+                t._array = self.copy(t._array)
+                t._array.main._counter = Untouched()
             return
         raise RuntimeError(
             "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "

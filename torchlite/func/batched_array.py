@@ -17,7 +17,7 @@ class Batched(BatchedParts, Lifted):
     def __init__(self, inside: Tensor, dim: int) -> None:
         self.main = inside
         self.dim = dim
-        shape = inside.array.shape
+        shape = inside._array.shape
         self.shape = (*shape[:dim], *shape[dim + 1 :])
 
     @property

@@ -193,7 +193,7 @@ def _element_shape(t: Any, dim: int | None) -> Any:
     """The shape without the batch; None for what is no tensor."""
     if not isinstance(t, TensorBase):
         return None
-    shape = tuple(t.array.shape)
+    shape = tuple(t._array.shape)
     return shape if dim is None else (*shape[:dim], *shape[dim + 1 :])
 
 

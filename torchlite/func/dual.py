@@ -29,7 +29,7 @@ class Dual(DualParts, Lifted):
 
     def __init__(self, primal: Tensor, tangent: Tensor | None) -> None:
         self.main = primal
-        self.shape = primal.array.shape
+        self.shape = primal._array.shape
         self.tangent = None if tangent is None else laid_out_as(primal, tangent)
 
     @property
@@ -59,7 +59,7 @@ class DualBackend(Transform):
                 r if t is None else self.owner.wrap(Dual(r, t)) for r, t in zip(listed, tangents, strict=True)
             ])  # fmt: skip
         if view or op is detach:  # what shows memory of this level belongs to it, moving or not
-            listed = tuple([r if r.backend.level == self.level else self.owner.wrap(self.lift(r)) for r in listed])
+            listed = tuple([r if r._backend.level == self.level else self.owner.wrap(self.lift(r)) for r in listed])
         return listed if several else listed[0]
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
@@ -79,7 +79,7 @@ class DualBackend(Transform):
 
     def fresh(self, tangent: Tensor | None, others: Sequence[Any]) -> Tensor | None:
         """A tangent that can be written to without writing to those it was made of."""
-        if tangent is None or not (tangent.edge.__class__ is View or any([t is tangent for t in others])):
+        if tangent is None or not (tangent._edge.__class__ is View or any([t is tangent for t in others])):
             return tangent
         return tangent.clone()
 

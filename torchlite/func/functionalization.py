@@ -33,8 +33,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """What a tensor inside a transform is made of, down to a plain tensor, or one level if not `recurse`."""
-    while tensor.backend.level and hasattr(tensor.array, "main"):
-        tensor = tensor.array.main
+    while tensor._backend.level and hasattr(tensor._array, "main"):
+        tensor = tensor._array.main
         if not recurse:
             break
     return tensor

@@ -66,7 +66,7 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
 
 
 def _ones_along_diagonal(like: Tensor, rows: int, columns: int, at: int) -> Tensor:
-    backend = like.backend.home
+    backend = like._backend.home
     if not backend.level and backend.strided and backend.values:
         return wrap(backend.xp.eye(rows, columns, at, like.dtype.numpy), like.dtype, backend)
     made = zeros_beside(like, (rows, columns))

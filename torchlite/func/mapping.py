@@ -84,7 +84,7 @@ class _Batch:
         """The results, flat, with the batch in front of those that have one, and where it shall go."""
         level = BatchLevel(self.size, randomness)
         for leaf, dim in zip(self.leaves, self.dims, strict=True):
-            if dim is not None and leaf.backend.layout in COMPRESSED:
+            if dim is not None and leaf._backend.layout in COMPRESSED:
                 leaf.stride()  # which they have not
         with level:
             given = [

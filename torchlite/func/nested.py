@@ -46,7 +46,7 @@ class Nested(NestedParts, Lifted):
     def __init__(self, inside: Tensor | None, twin: Tensor | None = None) -> None:
         self._main = inside
         self.twin = twin
-        self.shape = (twin if inside is None else inside).array.shape  # type: ignore[union-attr]
+        self.shape = (twin if inside is None else inside)._array.shape  # type: ignore[union-attr]
 
     mark = "grad"
 
@@ -92,10 +92,10 @@ class NestedLevel(Level):
         if t.dtype.category < dt.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made = self.wrap(Nested(t))
-        made.edge = LEAF
+        made._edge = LEAF
         if self.depth == 1 and may_have_twin(t):
-            twin = made.array.twin = made.edge = t._alias()  # the leaf that it stands for
-            twin.edge = LEAF
+            twin = made._array.twin = made._edge = t._alias()  # the leaf that it stands for
+            twin._edge = LEAF
         return made
 
     def steps(self, op: Op, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
@@ -113,7 +113,7 @@ class NestedLevel(Level):
 
     def recorder(self, op: Op, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
         def general(tensors: Sequence[Tensor], bound: Bound, result: Tensor) -> None:
-            result.backend.record(op, bound(tensors), (result,))
+            result._backend.record(op, bound(tensors), (result,))
 
         return recorder(op, values, operands, tensors, result, general) if op.rules else None
 
@@ -127,12 +127,12 @@ know(Nested=Nested, NestedLevel=NestedLevel)
 
 def may_have_twin(t: Any) -> bool:
     """Whether a tensor from below is plain, and has no history there."""
-    return t.__class__ in PLAIN and t.backend.bare and t.counter is not UNVERSIONED and not requires_grad(t)
+    return t.__class__ in PLAIN and t._backend.bare and t._counter is not UNVERSIONED and not requires_grad(t)
 
 
 def is_fresh(result: Any) -> bool:
     """Whether a result is no operand, nor a view of one."""
-    return not isinstance(result, TensorBase) or result.edge is None or result.edge.__class__ is tuple
+    return not isinstance(result, TensorBase) or result._edge is None or result._edge.__class__ is tuple
 
 
 class NestedBackend(Transform):
@@ -174,11 +174,11 @@ class NestedBackend(Transform):
         return found
 
     def as_twin(self, t: Tensor) -> Tensor | None:
-        if t.backend.level != self.level:
+        if t._backend.level != self.level:
             return t if may_have_twin(t) else None
-        array, edge = t.array, resolve(t)
+        array, edge = t._array, resolve(t)
         twin = array.twin
-        if twin is not None and (twin.edge is edge or twin is edge):
+        if twin is not None and (twin._edge is edge or twin is edge):
             return twin
         main = array.main
         if not may_have_twin(main):
@@ -186,24 +186,24 @@ class NestedBackend(Transform):
         if edge is None:
             return None if requires_grad(t) else main
         twin = array.twin = main._alias()
-        twin.edge = edge
+        twin._edge = edge
         return twin
 
     def above_twin(self, twin: Any) -> Any:
         """A result of this level for one that was found by twins."""
         if not isinstance(twin, TensorBase):
             return twin
-        return self.own_of(Nested(twin) if twin.edge is None else Nested(None, twin), twin, twin.edge)
+        return self.own_of(Nested(twin) if twin._edge is None else Nested(None, twin), twin, twin._edge)
 
     def above_view(self, twin: Tensor, inside: Tensor) -> Tensor:
-        edge = twin.edge = last_edge(twin)  # it is the view of this level that follows its base
+        edge = twin._edge = last_edge(twin)  # it is the view of this level that follows its base
         return self.own_of(Nested(inside, twin if edge.__class__ is tuple else None), inside, edge)
 
     def own_of(self, array: Nested, like: Tensor, edge: Any) -> Tensor:
         owner = self.owner
         owner.has_twins = True
-        t = wrap(array, like.dtype, owner.over(like.backend.real))
-        t.edge = edge
+        t = wrap(array, like.dtype, owner.over(like._backend.real))
+        t._edge = edge
         return t if local.state.levels[-1] is owner else dated(t)
 
     def compute(self, op: Op, values: Sequence[Any]) -> Any:
@@ -235,14 +235,14 @@ class NestedBackend(Transform):
     def record(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         for i in op.operands:
             v = values[i]
-            if v.__class__ not in PLAIN or v.counter is UNVERSIONED:
+            if v.__class__ not in PLAIN or v._counter is UNVERSIONED:
                 values = [self.each(v, self.counted) for v in values]
                 break
         super().record(op, values, results)
 
     def counted(self, value: Any) -> Any:
         """Tensors made in inference mode, whose writes nobody counts, cannot be kept for backward but by this level."""
-        if isinstance(value, TensorBase) and value.counter is UNVERSIONED:
+        if isinstance(value, TensorBase) and value._counter is UNVERSIONED:
             return self.owner.wrap(Nested(value))
         return value
 

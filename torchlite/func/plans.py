@@ -34,7 +34,7 @@ def by_plan(
     tensors: list[Tensor] = []
     form: list[Any] = []
     of_values = form_of_call(innermost((*args, *kwargs.items()) if kwargs else args, tensors, form), [])
-    if of_values is None or any([t.counter is UNVERSIONED for t in tensors]):
+    if of_values is None or any([t._counter is UNVERSIONED for t in tensors]):
         return general(*args, **kwargs)
     key = (of_values, *form)
     plan = plans.get(key, UNKNOWN)
@@ -58,9 +58,9 @@ def innermost(values: Sequence[Any], tensors: list[Tensor], form: list[Any]) -> 
         if value.__class__ in PLAIN:
             tensors.append(value)
             form.append(None)
-            while value.backend.owner is not None:
-                array = value.array
-                form += value.backend.owner.depth, array.mark
+            while value._backend.owner is not None:
+                array = value._array
+                form += value._backend.owner.depth, array.mark
                 value = array.main
         elif value.__class__ is tuple or value.__class__ is list:
             value = value.__class__(innermost(value, tensors, form))
@@ -73,8 +73,8 @@ def level_of(values: Sequence[Any]) -> Level | None:
     found, last = None, 0
     for value in values:
         for t in (value,) if value.__class__ in PLAIN else tensors_in(value):
-            if t.backend.level > last:
-                found, last = t.backend.owner, t.backend.level
+            if t._backend.level > last:
+                found, last = t._backend.owner, t._backend.level
     return found
 
 
@@ -112,13 +112,13 @@ def lifting(
 
     def plan(state: State, level: Level, tensors: Sequence[Tensor]) -> Tensor:
         serial, grad = level.serial, state.mode.grad
-        insides = [t.array.main if t.backend.level == serial else t for t in tensors]
+        insides = [t._array.main if t._backend.level == serial else t for t in tensors]
         result = level.above(level.run_inside(state, run, insides))
         if record is not None and grad:
             record(tensors, bound, result)
         if view:
-            edge = result.edge = view_of(tensors[0], result.edge, op.kind if grad else NO_GRAD, op, tail)
-            result.counter = edge.base.counter
+            edge = result._edge = view_of(tensors[0], result._edge, op.kind if grad else NO_GRAD, op, tail)
+            result._counter = edge.base._counter
         return result if state.levels[-1] is level else dated(result)
 
     if not (view and (op.reinterprets or op.name == "as_strided")):  # whose views may be settled anew
@@ -133,7 +133,7 @@ def _on_stand_ins(level: Level, values: Sequence[Any], tensors: list[Tensor]) ->
         if value.__class__ in PLAIN:
             own = level.array_of(value)
             inside = value if own is None else own.main
-            stand_in = wrap(inside.array, inside.dtype, inside.backend)
+            stand_in = wrap(inside._array, inside.dtype, inside._backend)
             value = stand_in if own is None else level.wrap(own.over(stand_in))
             tensors.append(value)
         elif value.__class__ is tuple or value.__class__ is list:

@@ -43,7 +43,7 @@ class Pullback:
         if roots:
             tensors = True
             if not self.level.running:
-                bare = local.state.mode.plain and all([g.edge is None and g.backend.bare for _, g in roots])
+                bare = local.state.mode.plain and all([g._edge is None and g._backend.bare for _, g in roots])
                 tensors = not settle(self.level, [edge for edge, _ in roots], bare)
             create_graph = create_graph and tensors  # a graph of plain tensors without history would be empty
             found = engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
@@ -60,7 +60,7 @@ def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
         return _like(output, 1)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    engine.check_given(at, gradient, output.array.shape, output.dtype)
+    engine.check_given(at, gradient, output._array.shape, output.dtype)
     return gradient if gradient.dtype is output.dtype else gradient.to(output.dtype)
 
 

@@ -30,7 +30,7 @@ def settle(level: NestedLevel, edges: Sequence[Any], bare: bool) -> bool:
             if edge.__class__ is tuple:
                 following.append(edge[0])
             elif edge is not None:
-                plain = plain and edge.extra is None
+                plain = plain and edge._extra is None
         saved = node.saved_entries
         if level.has_twins and _is_by_twins(node):
             by_twins.append(node)
@@ -60,8 +60,8 @@ def unsettle(level: NestedLevel, edges: Sequence[Any]) -> None:
     """Let the nodes that lead here, of a level that still runs, keep tensors of it where they keep twins."""
 
     def raised(twin: Tensor) -> Tensor:
-        t = level.over(twin.backend.real).lifted(twin._alias())
-        t.edge, t.counter = twin if twin.edge is LEAF else twin.edge, twin.counter
+        t = level.over(twin._backend.real).lifted(twin._alias())
+        t._edge, t._counter = twin if twin._edge is LEAF else twin._edge, twin._counter
         return t
 
     stack = [edge[0] for edge in edges if edge.__class__ is tuple]
@@ -99,7 +99,7 @@ def _above_twin(entry: Any, raised: Callable[[Tensor], Tensor]) -> Any:
         return made
     if entry.__class__ is SavedList:
         return SavedList([_above_twin(e, raised) for e in entry.entries])
-    return (raised(entry[0]), entry[1]) if entry.__class__ is tuple and entry[0].edge is not None else entry
+    return (raised(entry[0]), entry[1]) if entry.__class__ is tuple and entry[0]._edge is not None else entry
 
 
 def _form(level: NestedLevel, form: Any) -> Any:
@@ -119,14 +119,14 @@ def _entry(level: NestedLevel, entry: Any) -> Any:
         return SavedList([_entry(level, e) for e in entry.entries])
     else:
         return entry
-    if tensor.backend.level == level.serial:
+    if tensor._backend.level == level.serial:
         if version_of(tensor) != version:
             return entry
-        tensor = tensor.array.main
+        tensor = tensor._array.main
     return (tensor, version_of(tensor))
 
 
 def _plain_entry(entry: Any) -> bool:
     if entry.__class__ is not tuple:
         return not isinstance(entry, SavedList) or all(map(_plain_entry, entry.entries))
-    return entry[0].backend.bare and not requires_grad(entry[0])
+    return entry[0]._backend.bare and not requires_grad(entry[0])

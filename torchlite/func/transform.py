@@ -59,17 +59,17 @@ class Level(LevelParts, Context):
     def wrap(self, array: Lifted) -> Tensor:
         """The tensor of this level over an array of it."""
         main = array.main
-        inner = main.backend.real
+        inner = main._backend.real
         return wrap(array, main.dtype, self.backends.get(inner) or self.over(inner))
 
     def array_of(self, value: Any) -> Any:
         """The array of a tensor of this level; None for anything else."""
-        return value.array if isinstance(value, TensorBase) and value.backend.level == self.serial else None
+        return value._array if isinstance(value, TensorBase) and value._backend.level == self.serial else None
 
     def inside(self, value: Any) -> Any:
         """The tensor inside one of this level; any other value as it is."""
-        own = isinstance(value, TensorBase) and value.backend.level == self.serial
-        return value.array.main if own else value
+        own = isinstance(value, TensorBase) and value._backend.level == self.serial
+        return value._array.main if own else value
 
     def shown(self, inside: str, array: arrays.Array = None) -> str:
         """The printed form of a tensor of this level, by that of the tensor inside."""
@@ -138,7 +138,7 @@ class Level(LevelParts, Context):
         if self.adopted:
             self.returned = self.returned or [(t, self.inside(t)) for t in self.adopted]
             for t, inside in self.returned:  # any number of times: what is half given back has nothing inside
-                t.array, t.backend, t.edge = inside.array, inside.backend, inside.edge
+                t._array, t._backend, t._edge = inside._array, inside._backend, inside._edge
             state.adopted = sum([len(level.adopted) for level in levels])
             self.adopted.clear()
             self.returned.clear()
@@ -168,7 +168,7 @@ class Lifted:
 
     @property
     def dtype(self) -> Any:
-        return self.main.array.dtype
+        return self.main._array.dtype
 
     @property
     def itemsize(self) -> int:
@@ -253,7 +253,7 @@ class Transform(Backend):
         listed = results if isinstance(results, tuple) else (results,)
         top = state.levels[-1].serial if state.levels else 0
         for r in listed:
-            if r is not None and r.backend.level != top:
+            if r is not None and r._backend.level != top:
                 dated(r)
         if op.rules and (mode.records or self.owner.always):
             if (mode.grad or self.owner.always) and self.tracks(values):
@@ -283,11 +283,11 @@ class Transform(Backend):
     def record(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
         level = self.level
-        own = [r for r in results if isinstance(r, TensorBase) and r.backend.level == level]
-        if not own or any([r.edge is not None for r in own]):  # the ops it was computed by have recorded it
+        own = [r for r in results if isinstance(r, TensorBase) and r._backend.level == level]
+        if not own or any([r._edge is not None for r in own]):  # the ops it was computed by have recorded it
             return
         edges = op.edges([
-            v if v.__class__ in NO_TENSOR or (v.__class__ in PLAIN and v.backend.level == level)
+            v if v.__class__ in NO_TENSOR or (v.__class__ in PLAIN and v._backend.level == level)
             else self.each(v, self.own)
             for v in values
         ])  # fmt: skip
@@ -296,7 +296,7 @@ class Transform(Backend):
 
     def lifted(self, value: Any) -> Any:
         """A tensor, from below or not, as one of this level; None for anything else."""
-        if not isinstance(value, TensorBase) or value.backend.level == self.level:
+        if not isinstance(value, TensorBase) or value._backend.level == self.level:
             return value
         return self.owner.wrap(self.lift(value))
 
@@ -305,24 +305,24 @@ class Transform(Backend):
         level = self.level
         for v in values:
             if v.__class__ in PLAIN:
-                if v.edge is not None and v.backend.level == level and requires_grad(v):
+                if v._edge is not None and v._backend.level == level and requires_grad(v):
                     return True
             elif v.__class__ not in NO_TENSOR:
                 for t in tensors_in(v):
-                    if t.backend.level == level and requires_grad(t):
+                    if t._backend.level == level and requires_grad(t):
                         return True
         return False
 
     def own(self, value: Any) -> Any:
         """A tensor of this level, or anything but a tensor; None for a tensor from below."""
-        return None if isinstance(value, TensorBase) and value.backend.level != self.level else value
+        return None if isinstance(value, TensorBase) and value._backend.level != self.level else value
 
     def insides(self, values: Sequence[Any]) -> list[Any]:
         """Arguments in terms of the level below."""
         level, found = self.level, []
         for v in values:
             if v.__class__ in PLAIN:
-                v = v.array.main if v.backend.level == level else v
+                v = v._array.main if v._backend.level == level else v
             elif v.__class__ not in NO_TENSOR:
                 v = self.each(v, self.owner.inside)
             found.append(v)
@@ -340,24 +340,24 @@ class Transform(Backend):
             return
         self.owner.adopted.append(t)
         local.state.adopted += 1
-        view = t.edge
+        view = t._edge
         if view.__class__ is View:
-            if view.base.backend.level < self.level:
+            if view.base._backend.level < self.level:
                 self.adopt(view.base)
             made = view.base
             for op, arguments in view.path:
                 made = op.apply(made, *arguments)
-            t.array, t.backend, t.edge, t.counter = made.array, made.backend, made.edge, made.counter
+            t._array, t._backend, t._edge, t._counter = made._array, made._backend, made._edge, made._counter
             return
         inside = t._alias()
-        inside.edge = t.edge
-        lifted, backend = self.lift(inside), self.owner.over(inside.backend.real)
-        t.array, t.backend, t.edge = lifted, backend, None
+        inside._edge = t._edge
+        lifted, backend = self.lift(inside), self.owner.over(inside._backend.real)
+        t._array, t._backend, t._edge = lifted, backend, None
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         """The in-place form of an op. The tensors inside have histories of their own, which keep what they were."""
-        if op.rules and op.linear is not True and local.state.mode.grad and before.array is self_.array:
-            before.array = self.copy(self_.array)
+        if op.rules and op.linear is not True and local.state.mode.grad and before._array is self_._array:
+            before._array = self.copy(self_._array)
         op.overwrite_inside(self_, before, values)
 
     def shown(self, array: arrays.Array) -> str:
@@ -401,10 +401,10 @@ class Transform(Backend):
         raise NotImplementedError("Cannot access storage of TensorWrapper")
 
     def number(self, array: arrays.Array) -> Any:
-        return array.main.backend.real.number(array.main.array)
+        return array.main._backend.real.number(array.main._array)
 
     def read(self, array: arrays.Array) -> Any:
-        return array.main.backend.real.read(array.main.array)
+        return array.main._backend.real.read(array.main._array)
 
     def truth(self, array: arrays.Array) -> bool:
         """What `bool` of a tensor says."""

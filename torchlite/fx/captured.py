@@ -201,7 +201,7 @@ class Captured:
     """A function whose graphs a backend is asked to run."""
 
     def __init__(self, fn: Callable[..., Any], backend: Backend, fullgraph: bool) -> None:
-        self.fn, self.backend, self.fullgraph = fn, backend, fullgraph
+        self.fn, self._backend, self.fullgraph = fn, backend, fullgraph
         self.reset()
         _captured.add(self)
 
@@ -227,7 +227,7 @@ class Captured:
             if len(self.compiled) >= _LIMIT:
                 self.broken = True
                 return self.fn(*args, **kwargs)
-            self.compiled[key] = self.backend(capture.module(), list(capture.inputs))
+            self.compiled[key] = self._backend(capture.module(), list(capture.inputs))
         return capture.run(self.compiled[key])
 
 

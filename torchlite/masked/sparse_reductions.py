@@ -55,8 +55,8 @@ def _masked(array: Coo, mask: Tensor, identity: Any) -> Coo:
         mask = mask.to_dense().to_sparse(sparse)
     elif mask.sparse_dim() < sparse:
         sparse = mask.sparse_dim()
-        array = coalesced(coo(array.indices, array.values, array.shape).to_dense().to_sparse(sparse).array)
-    chosen = coalesced(mask.array)
+        array = coalesced(coo(array.indices, array.values, array.shape).to_dense().to_sparse(sparse)._array)
+    chosen = coalesced(mask._array)
     here = chosen.values.flatten(1).any(1) if chosen.values.dim() > 1 else chosen.values
     indices, true = chosen.indices[:, here], chosen.values[here]
     values = matched(coalesced(array), places(Coo(indices, true, array.shape)))
@@ -66,7 +66,7 @@ def _masked(array: Coo, mask: Tensor, identity: Any) -> Coo:
 def _reduced(
     name: str, input: Tensor, dims: Sequence[int], keepdim: bool, dtype: dt.dtype, mask: Tensor | None, identity: Any
 ) -> Tensor:
-    array: Coo = input.detach().array if mask is None else _masked(input.detach().array, mask, identity)
+    array: Coo = input.detach()._array if mask is None else _masked(input.detach()._array, mask, identity)
     sparse, values = array.sparse_dim, array.values.to(dtype)
     shape = [1 if d in dims else n for d, n in enumerate(array.shape) if keepdim or d not in dims]
     dense = [d - sparse + 1 for d in dims if d >= sparse]

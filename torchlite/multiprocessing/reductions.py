@@ -40,7 +40,7 @@ def reduce_storage(storage: UntypedStorage) -> Any:
     if pages is None:
         raise RuntimeError("the storage was given other memory while it was being shared")
     start = pages.array(0, 0)
-    offset = storage.backend.pointer(storage.bytes) - storage.backend.pointer(start)
+    offset = storage._backend.pointer(storage.bytes) - storage._backend.pointer(start)
     return rebuild_storage, (pages, offset, storage.nbytes())
 
 

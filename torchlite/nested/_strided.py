@@ -90,7 +90,7 @@ class StridedNested(Tensor):
         name = func.overloadpacket.__name__
         rule = _RULES.get(name)
         if rule is None:
-            raise missing_kernel_of(name, _Named(args[0].backend.device))
+            raise missing_kernel_of(name, _Named(args[0]._backend.device))
         return rule(func, *args, **(kwargs or {}))
 
 
@@ -246,7 +246,7 @@ def _softmax(func: Callable[..., Any], self: StridedNested, dim: int, *args: Any
 @_rule("sum")
 def _sum(func: Callable[..., Any], self: StridedNested, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     if dim is None:
-        raise missing_kernel_of("sum", _Named(self.backend.device))
+        raise missing_kernel_of("sum", _Named(self._backend.device))
     d = wrap_dim(dim if isinstance(dim, int) else dim[0], self.dim())
     if d != self.dim() - 1:
         raise RuntimeError(

@@ -278,8 +278,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def _qr(t: Tensor) -> tuple[Tensor, Tensor]:
     if t.dtype in HALVES:
         raise not_implemented_for("geqrf_cpu", t.dtype)
-    q, r = local.state.quiet(t.backend.xp.linalg.qr, t.array)
-    return wrap(q, t.dtype, t.backend), wrap(r, t.dtype, t.backend)
+    q, r = local.state.quiet(t._backend.xp.linalg.qr, t._array)
+    return wrap(q, t.dtype, t._backend), wrap(r, t.dtype, t._backend)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:

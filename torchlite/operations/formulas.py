@@ -38,8 +38,8 @@ def onto(fresh: Tensor, name: str, *values: Any) -> Tensor:
 
     So do levels above the tensor's, of which only the other operands are.
     """
-    level = fresh.backend.level
-    apart = is_watched() or any([isinstance(v, TensorBase) and v.backend.level > level for v in values])
+    level = fresh._backend.level
+    apart = is_watched() or any([isinstance(v, TensorBase) and v._backend.level > level for v in values])
     return getattr(fresh, name if apart else f"{name}_")(*values)
 
 

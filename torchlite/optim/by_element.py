@@ -86,7 +86,7 @@ class Plan:
     __slots__ = ("arrays", "blocks", "names", "state_arrays", "states")
 
     def __init__(self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
-        self.arrays = [p.array for p in params]
+        self.arrays = [p._array for p in params]
         self.states = states
         self.names = names
         self.state_arrays = self._find_state()
@@ -95,7 +95,7 @@ class Plan:
     def fits(self, params: Sequence[Tensor], names: Sequence[str]) -> bool:
         if names != self.names or len(params) != len(self.arrays):
             return False
-        if not all(map(is_, [p.array for p in params], self.arrays)):
+        if not all(map(is_, [p._array for p in params], self.arrays)):
             return False
         try:
             if not all(map(is_, self._find_state(), self.state_arrays)):
@@ -105,7 +105,7 @@ class Plan:
         return all([block.read_counts() for block, _ in self.blocks])
 
     def _find_state(self) -> list[Any]:
-        return [s[name].array for name in self.names for s in self.states]
+        return [s[name]._array for name in self.names for s in self.states]
 
 
 class Elementwise(Optimizer):
@@ -185,10 +185,10 @@ class Elementwise(Optimizer):
         state = local.state
         for group in self.param_groups:
             params = [p for p in group["params"] if p._grad is not None]
-            if not all([p._grad.backend.shows for p in params]):
+            if not all([p._grad._backend.shows for p in params]):
                 params = self._step_on_sparse(group, params)
             if params:
-                if params[0].backend.device.type == "cuda":
+                if params[0]._backend.device.type == "cuda":
                     self._accelerator_graph_capture_health_check()
                 on_arrays = state.mode.plain and not group["differentiable"]
                 plan = self._plan(group, params) if on_arrays else None
@@ -258,8 +258,8 @@ class Elementwise(Optimizer):
         plan = Plan(params, states, names)
         alike: dict[Any, list[int]] = {}
         for i, (p, s) in enumerate(zip(params, states)):
-            together = p.array.size < SMALL or p.backend.real.over_lists is not None
-            key = (p.backend.real, p.dtype, new[i], *[s[name].item() for name in counts]) if together else i
+            together = p._array.size < SMALL or p._backend.real.over_lists is not None
+            key = (p._backend.real, p.dtype, new[i], *[s[name].item() for name in counts]) if together else i
             alike.setdefault(key, []).append(i)
         for places in alike.values():
             block = block_of([params[i] for i in places], [states[i] for i in places], tuple(arrays), tuple(counts))
@@ -279,10 +279,10 @@ class Elementwise(Optimizer):
         with_params = group.get("capturable") or group.get("fused")
         alike: dict[Any, list[int]] = {}
         for i, p in enumerate(params):
-            alike.setdefault((p.backend.real, p.dtype) if p.array.size < SMALL else i, []).append(i)
+            alike.setdefault((p._backend.real, p.dtype) if p._array.size < SMALL else i, []).append(i)
         for places in alike.values():
             some, theirs = [params[i] for i in places], [states[i] for i in places]
-            new_counts(theirs, counts, some[0].backend.home if with_params else get_backend(CPU))
+            new_counts(theirs, counts, some[0]._backend.home if with_params else get_backend(CPU))
             new_state(some, theirs, arrays)
 
     # ---- on tensors
@@ -405,6 +405,6 @@ def _over_lists(group: dict[str, Any], params: Sequence[Tensor]) -> bool:
 
 def _bare(p: Tensor) -> bool:
     """Whether a parameter is a plain tensor, wholly described by its array."""
-    backend = p.backend.real
-    spread = 0 in p.array.strides and p.array.size > 1
+    backend = p._backend.real
+    spread = 0 in p._array.strides and p._array.size > 1
     return backend.bare and backend.values and backend.strided and not spread and not overrides(type(p))

@@ -99,10 +99,10 @@ class Block:
         self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
     ) -> None:
         self.params = params
-        self.backend: Backend = params[0].backend.real
+        self.backend: Backend = params[0]._backend.real
         self.dtype = computing_dtype(params[0].dtype)
         self.counts = [
-            Role(states[0][name].backend, [s[name].array for s in states], states[0][name].array.dtype)
+            Role(states[0][name]._backend, [s[name]._array for s in states], states[0][name]._array.dtype)
             for name in counts
         ]
         self.counters = {name: [shared_counter(s[name]) for s in states] for name in (*names, *counts)}
@@ -135,7 +135,7 @@ class Block:
         `writes` is how often each counts as written to, where not once.
         """
         backend = self.backend
-        arrays = [g.array if g.backend is backend else computed(g).array for g in grads]
+        arrays = [g._array if g._backend is backend else computed(g)._array for g in grads]
         self._run(formula, arrays, numbers, maximize)
         for role, value in zip(self.counts, self.counted):
             role.flat[...] = value
@@ -160,8 +160,8 @@ class FlatBlock(Block):
         self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
     ) -> None:
         super().__init__(params, states, names, counts)
-        self.values = Role(self.backend, [p.array for p in params], self.dtype)
-        self.states = [Role(self.backend, [s[name].array for s in states], self.dtype) for name in names]
+        self.values = Role(self.backend, [p._array for p in params], self.dtype)
+        self.states = [Role(self.backend, [s[name]._array for s in states], self.dtype) for name in names]
         self.gathered = self.backend.empty((self.values.flat.size,), self.dtype) if len(params) > 1 else None
         self.on_host = self.backend.device.type == "cpu"
         self.numbers: tuple[Any, ...] = ()
@@ -213,8 +213,8 @@ class ListBlock(Block):
         self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
     ) -> None:
         super().__init__(params, states, names, counts)
-        self.values = [p.array for p in params]
-        self.states = [[s[name].array for s in states] for name in names]
+        self.values = [p._array for p in params]
+        self.states = [[s[name]._array for s in states] for name in names]
 
     def fits(self) -> bool:
         """Whether the arrays are of one dtype, and lie in order."""
@@ -232,7 +232,7 @@ def block_of(
     params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
 ) -> Block:
     """The block for some parameters and their state."""
-    if params[0].backend.real.over_lists is not None:
+    if params[0]._backend.real.over_lists is not None:
         block = ListBlock(params, states, names, counts)
         if block.fits():
             return block
@@ -241,15 +241,15 @@ def block_of(
 
 def new_state(params: Sequence[Tensor], states: Sequence[dict[str, Any]], initial: Mapping[str, float]) -> None:
     """Give parameters of one dtype and device a further array each, filled with a number, in flat memory."""
-    backend, d = params[0].backend.real, params[0].dtype
+    backend, d = params[0]._backend.real, params[0].dtype
     for name, value in initial.items():
         number = complex(value, value) if d.is_complex else value
-        if backend.handed or not all(p.array.flags.c_contiguous for p in params):
+        if backend.handed or not all(p._array.flags.c_contiguous for p in params):
             for p, state in zip(params, states):
                 state[name] = full_like(p, number, requires_grad=False)
             continue
-        flat = backend.full((sum([p.array.size for p in params]),), number, d.numpy)
-        for state, array in zip(states, parts(flat, [p.array.shape for p in params])):
+        flat = backend.full((sum([p._array.size for p in params]),), number, d.numpy)
+        for state, array in zip(states, parts(flat, [p._array.shape for p in params])):
             state[name] = wrap(array, d, backend)
 
 

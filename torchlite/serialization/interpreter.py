@@ -160,7 +160,7 @@ class Interpreter:
 
     def set(self, t: Any, state: Any) -> None:
         """What old files say of a tensor: its storage and geometry."""
-        if t.array.size or not isinstance(state, tuple) or len(state) != 4:
+        if t._array.size or not isinstance(state, tuple) or len(state) != 4:
             raise pickle.UnpicklingError("the state of a tensor must be its storage, offset, size and stride")
         storage, offset, size, stride = state
         pay_for_tensor(self.bounds, storage, t.dtype, size, stride)

@@ -137,4 +137,4 @@ def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callabl
 
 def host_bytes(storage: Any) -> np.ndarray:
     """The bytes of a storage, where they are if that is on the host."""
-    return np.ascontiguousarray(storage.backend.to_host(storage.bytes))
+    return np.ascontiguousarray(storage._backend.to_host(storage.bytes))

@@ -63,13 +63,13 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
 
 def _values_of(t: Tensor, masked: bool) -> Tensor:
     """What varies of a sparse tensor: its values, or the whole of it."""
-    values = t.detach().array.values.clone() if masked else t.detach().to_dense()
+    values = t.detach()._array.values.clone() if masked else t.detach().to_dense()
     return values.requires_grad_(t.requires_grad)
 
 
 def _over(t: Tensor, values: Tensor, masked: bool) -> Tensor:
     """The sparse tensor with other values."""
-    array = t.array
+    array = t._array
     if not masked:
         dense = None if is_coo(t) else array.dense_dim
         return values.to_sparse(array.sparse_dim) if is_coo(t) else values.to_sparse(
@@ -82,7 +82,7 @@ def _over(t: Tensor, values: Tensor, masked: bool) -> Tensor:
 
 def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     """The solution of a sparse system of equations, for which PyTorch has no kernel on the CPU either."""
-    raise missing_kernel_of("_spsolve", input.backend.real)
+    raise missing_kernel_of("_spsolve", input._backend.real)
 
 
 def __getattr__(name: str) -> Any:

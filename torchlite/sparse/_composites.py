@@ -127,5 +127,5 @@ def _convolution(
     name = _kernel(dims, dilation, transposed)
     sparse = next(t for t in (input, weight, bias) if t is not None and is_sparse(t))
     if sparse is bias or name == "slow_conv3d_forward":
-        raise missing_kernel_of(name, sparse.backend.real)
+        raise missing_kernel_of(name, sparse._backend.real)
     raise not_contiguous(sparse)

@@ -14,29 +14,29 @@ from ._family import tensor
 
 def major(array: Compressed) -> Any:
     """The row (or column) of each value of a matrix, counted through the whole batch."""
-    backend = array.compressed.backend.home
-    xp, starts = backend.xp, array.compressed.array
-    count, total = math.prod(array.batch), array.plain.array.size
+    backend = array.compressed._backend.home
+    xp, starts = backend.xp, array.compressed._array
+    count, total = math.prod(array.batch), array.plain._array.size
     whole = starts.reshape((count, starts.shape[-1]))[:, :-1] + (xp.arange(count) * array.nnz).reshape((-1, 1))
     return kernels.rows_of(xp, xp.concatenate([whole.reshape(-1), xp.full(1, total, xp.int64)]), total)
 
 
 def coordinates(array: Compressed) -> tuple[Any, Any]:
     """Indices (with the batch dimensions in front) and values, blocks as dense dimensions, in order of the layout."""
-    backend = array.compressed.backend.home
+    backend = array.compressed._backend.home
     xp, batch = backend.xp, array.batch
-    lines, plain = major(array), array.plain.array.reshape(-1).astype(xp.int64, copy=False)
-    count = array.compressed.array.shape[-1] - 1
+    lines, plain = major(array), array.plain._array.reshape(-1).astype(xp.int64, copy=False)
+    count = array.compressed._array.shape[-1] - 1
     rows, columns = (lines % max(count, 1), plain) if array.by_rows else (plain, lines % max(count, 1))
     front = kernels.unflattened(xp, lines // max(count, 1), batch)
-    values = array.values.array.reshape((plain.size, *array.values.array.shape[len(batch) + 1 :]))
+    values = array.values._array.reshape((plain.size, *array.values._array.shape[len(batch) + 1 :]))
     return xp.concatenate([front, rows[None], columns[None]]), values
 
 
 def as_coo(t: Tensor) -> Tensor:
     """A compressed tensor as coordinates of all the values that it has."""
-    array: Compressed = t.array
-    backend = array.values.backend.home
+    array: Compressed = t._array
+    backend = array.values._backend.home
     xp, batch = backend.xp, len(array.batch)
     indices, values = coordinates(array)
     ordered = len(values) < 2 or (array.by_rows and (not array.blocked or array.blocksize[0] == 1))
@@ -52,10 +52,10 @@ def as_coo(t: Tensor) -> Tensor:
 
 def compressed_as_dense(t: Tensor) -> Tensor:
     """The dense tensor of all values."""
-    array: Compressed = t.array
+    array: Compressed = t._array
     if not array.blocked:
-        return dense(as_coo(t).array)
-    backend, batch = array.values.backend.home, len(array.batch)
+        return dense(as_coo(t)._array)
+    backend, batch = array.values._backend.home, len(array.batch)
     indices, values = coordinates(array)
     blocks = dense(Coo(tensor(indices, backend), tensor(values, backend), _grid(array)))
     return blocks.movedim(batch + 2, batch + 1).reshape(array.shape)
@@ -70,7 +70,7 @@ def _grid(array: Compressed) -> tuple[int, ...]:
 
 def values_there(t: Tensor, array: Compressed) -> Tensor:
     """The values that a dense tensor has where a compressed array has some."""
-    indices = tensor(coordinates(array)[0], array.values.backend.home)
+    indices = tensor(coordinates(array)[0], array.values._backend.home)
     if array.blocked:
         batch, grid = len(array.batch), _grid(array)
         at = batch + 1

@@ -21,7 +21,7 @@ from ._masks import at_places_of
 
 def to_dense_of(t: Tensor) -> Tensor:
     """The dense tensor that a tensor of any layout stands for."""
-    return dense(t.array) if is_coo(t) else compressed_as_dense(t) if is_compressed(t) else t
+    return dense(t._array) if is_coo(t) else compressed_as_dense(t) if is_compressed(t) else t
 
 
 # ---- to coordinates
@@ -45,7 +45,7 @@ def to_coo(t: Tensor, sparse: int | None) -> Tensor:
     """A tensor as coordinates."""
     if not is_sparse(t):
         return _dense_as_coo(t, sparse)
-    own = t.array.sparse_dim if is_coo(t) else 2
+    own = t._array.sparse_dim if is_coo(t) else 2
     if sparse not in (None, own):
         name, known = ("to_sparse", "self.sparse_dim()") if is_coo(t) else ("sparse_compressed_to_sparse", 2)
         raise RuntimeError(
@@ -59,9 +59,9 @@ def to_coo(t: Tensor, sparse: int | None) -> Tensor:
 
 def _compress(t: Tensor, laid: layout) -> Tensor:
     """A matrix of coordinates in compressed rows or columns; its dense dimensions may be blocks."""
-    array: Coo = coalesced(t.array)
-    backend, xp = array.values.backend.home, array.values.backend.home.xp
-    (rows, columns), values = array.indices.array, array.values.array
+    array: Coo = coalesced(t._array)
+    backend, xp = array.values._backend.home, array.values._backend.home.xp
+    (rows, columns), values = array.indices._array, array.values._array
     lines, plain, count = rows, columns, array.shape[0]
     if laid in (sparse_csc, sparse_bsc):
         order = columns.argsort(kind="stable")
@@ -72,9 +72,9 @@ def _compress(t: Tensor, laid: layout) -> Tensor:
 
 def _in_blocks(t: Tensor, blocksize: Sequence[int]) -> Tensor:
     """A matrix of coordinates as a matrix of blocks, of which those are there that have values."""
-    array: Coo = coalesced(t.array)
-    backend, xp = array.values.backend.home, array.values.backend.home.xp
-    (rows, columns), values = array.indices.array, array.values.array
+    array: Coo = coalesced(t._array)
+    backend, xp = array.values._backend.home, array.values._backend.home.xp
+    (rows, columns), values = array.indices._array, array.values._array
     height, width = blocksize
     grid = (array.shape[0] // height, array.shape[1] // width)
     flat = rows // height * max(grid[1], 1) + columns // width
@@ -100,7 +100,7 @@ def _matrix(t: Tensor, laid: layout, blocksize: Any) -> Tensor:
     if blocksize is None:
         return _compress(t, laid)
     made = _compress(_in_blocks(t, blocksize), laid)
-    made.array.shape = t.array.shape
+    made._array.shape = t._array.shape
     return made
 
 
@@ -111,7 +111,7 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
         return _matrix(_dense_as_coo(t, 2), laid, blocksize)
     if not math.prod(batch):
         raise RuntimeError(f"to_sparse_{_SHORT[laid]}: Expected product of batch dimensions to be non-zero.")
-    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.flatten(0, len(batch) - 1)]
+    made = [_matrix(_dense_as_coo(m, 2), laid, blocksize)._array for m in t.flatten(0, len(batch) - 1)]
     if len({m.nnz for m in made}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     parts: list[Any] = [tensors.stack(part) for part in zip(*[m.parts() for m in made])]
@@ -126,32 +126,32 @@ def _check_blocked(t: Tensor, laid: layout, blocksize: Any) -> None:
     name = f"{'to_sparse' if laid is t.layout else 'sparse_compressed_to_sparse'}_{_SHORT[laid]}"
     if blocksize is None:
         raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {layout_name(t)}")
-    if tuple(blocksize) != t.array.blocksize:
+    if tuple(blocksize) != t._array.blocksize:
         raise RuntimeError(
             f"{name}: conversion from {layout_name(t)} to {NAMES[laid]} with blocksize changed from "
-            f"{list(t.array.blocksize)} to {list(blocksize)} is not supported"
+            f"{list(t._array.blocksize)} to {list(blocksize)} is not supported"
         )
 
 
 def to_compressed(t: Tensor, laid: layout, blocksize: Any, dense_dim: int | None, said: str = "") -> Tensor:
     """A tensor of any layout in a compressed one; `said` is what is told to a dense one, if not what it becomes."""
-    if laid is t.layout and blocksize in (None, tuple(getattr(t.array, "blocksize", ()))):
+    if laid is t.layout and blocksize in (None, tuple(getattr(t._array, "blocksize", ()))):
         return t
     if is_sparse(t):
-        if dense_dim is not None and dense_dim != t.array.dense_dim:
+        if dense_dim is not None and dense_dim != t._array.dense_dim:
             raise RuntimeError(
                 f"to_sparse_{_SHORT[laid]}: conversion from {layout_name(t)} to {NAMES[laid]} with dense_dim argument "
                 f"!=self.dense_dim() is not supported"
             )
-        if is_compressed(t) and t.array.batch:
-            return _batches(compressed_as_dense(t), laid, blocksize, t.array.dense_dim)
-        if is_coo(t) and t.array.sparse_dim != 2:
+        if is_compressed(t) and t._array.batch:
+            return _batches(compressed_as_dense(t), laid, blocksize, t._array.dense_dim)
+        if is_coo(t) and t._array.sparse_dim != 2:
             name = "sparse_coo_to_sparse" if said else f"coo_to_sparse_{_SHORT[laid]}"
             raise RuntimeError(
                 f"{name}: conversion from Sparse to {NAMES[laid]} for input tensors with sparse_dim()!=2 is not "
                 "supported"
             )
-        if is_compressed(t) and t.array.blocked:
+        if is_compressed(t) and t._array.blocked:
             _check_blocked(t, laid, blocksize)
         t = t if is_coo(t) else as_coo(t)
         if blocksize is not None:
@@ -181,7 +181,7 @@ def in_layout_of(g: Tensor, self: Tensor) -> Tensor:
         return g.to_dense()
     if is_coo(self):
         return g.to_sparse(self.sparse_dim()) if not is_sparse(g) else g.to_sparse()
-    return g.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None, dense_dim=self.array.dense_dim)
+    return g.to_sparse(layout=self.layout, blocksize=self._array.blocksize or None, dense_dim=self._array.dense_dim)
 
 
 def _of_dense(g: Tensor, self: Tensor, masked_grad: bool | None) -> Tensor:
@@ -274,7 +274,7 @@ def _publish_to(laid: layout, blocks: str) -> None:
 
     def call(self: Tensor, *more: Any) -> Tensor:
         block = _blocks(laid, more[0], short, self) if blocks else None
-        if laid is self.layout and block in (None, self.array.blocksize):
+        if laid is self.layout and block in (None, self._array.blocksize):
             return self
         return op.apply(self, *((block,) if blocks else ()), more[-1])
 
@@ -294,7 +294,7 @@ def _publish_part(name: str, kind: str, layouts: Any, part: str) -> None:
     def read(self: Tensor) -> Tensor:
         if self.layout not in layouts:
             raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got {layout_name(self)}")
-        found: Tensor = getattr(self.array, part)
+        found: Tensor = getattr(self._array, part)
         return found._alias()
 
     read.__doc__ = f"The {name} of a sparse tensor of {kind}s."

@@ -19,8 +19,8 @@ from ._family import OfTensors, check_kernel, held, is_coo, is_sparse, quiet, te
 
 def places(array: Coo) -> Any:
     """The places of a tensor's values, as numbers in a row-major array of its sparse dimensions."""
-    backend = array.indices.backend.home
-    return quiet(kernels.flat_places, backend.xp, array.indices.array, array.shape[: array.sparse_dim])
+    backend = array.indices._backend.home
+    return quiet(kernels.flat_places, backend.xp, array.indices._array, array.shape[: array.sparse_dim])
 
 
 def coalesced(array: Coo) -> Coo:
@@ -34,19 +34,19 @@ def in_order(array: Coo) -> Coo:
     """The same of values of any type."""
     if array.coalesced:
         return array
-    backend, values = array.values.backend.home, array.values.array
+    backend, values = array.values._backend.home, array.values._array
     flat = places(array)
     if kernels.distinct(flat):
         return Coo(array.indices.clone(), array.values.clone(), array.shape, True)
     at, sums = quiet(kernels.combined, backend.xp, flat, values)
-    return Coo(tensor(array.indices.array[:, at], backend), tensor(sums, backend), array.shape, True)
+    return Coo(tensor(array.indices._array[:, at], backend), tensor(sums, backend), array.shape, True)
 
 
 def dense(array: Coo) -> Tensor:
     """The dense tensor of all values."""
     if array.nnz > 1 and not array.coalesced:
         check_kernel("cpublas_axpy_impl", array.values.dtype)
-    backend, values = array.values.backend.home, array.values.array
+    backend, values = array.values._backend.home, array.values._array
     sizes, rest = array.shape[: array.sparse_dim], array.shape[array.sparse_dim :]
     made = backend.full((math.prod(sizes), *rest), 0, values.dtype)
     ufunc = "logical_or" if values.dtype.kind == "b" else "add"
@@ -72,7 +72,7 @@ def put_at_places(t: Tensor, indices: Tensor, values: Tensor) -> None:
 
 def matched(source: Coo, flat: Any) -> Tensor:
     """The values of a coalesced array at the places `flat`, zeros where it has none."""
-    backend, xp, values = source.values.backend.home, source.values.backend.home.xp, source.values.array
+    backend, xp, values = source.values._backend.home, source.values._backend.home.xp, source.values._array
     if not source.nnz:
         return tensor(backend.full((flat.size, *values.shape[1:]), 0, values.dtype), backend)
     own = places(source)
@@ -91,15 +91,15 @@ def _expected(name: str, kind: str, t: Tensor) -> RuntimeError:
 def _own(name: str, t: Tensor) -> Coo:
     """The array of a tensor of coordinates, of which alone something is asked."""
     if not is_coo(t):
-        raise missing_kernel_of(name, t.backend.real)
+        raise missing_kernel_of(name, t._backend.real)
     return held(t, name)
 
 
 def _shown(t: Tensor, part: Tensor) -> Tensor:
     """A part of an array as a tensor over the same memory."""
     made = part._alias()
-    if t.counter is not None:
-        made.counter = shared_counter(part)
+    if t._counter is not None:
+        made._counter = shared_counter(part)
     return made
 
 
@@ -119,7 +119,7 @@ def _values(self: Tensor) -> Tensor:
 def _nnz(self: Tensor) -> int:
     """How many places have values."""
     if not is_sparse(self):
-        raise missing_kernel_of("_nnz", self.backend.real)
+        raise missing_kernel_of("_nnz", self._backend.real)
     return held(self, "_nnz").nnz
 
 
@@ -177,15 +177,15 @@ def indices(self: Tensor) -> Tensor:
     """The indices of a coalesced tensor."""
     if not is_coo(self):
         raise _expected("indices", "coordinate ", self)
-    return _shown(self, _known("indices", self).array.indices)
+    return _shown(self, _known("indices", self)._array.indices)
 
 
 def _of_values(g: Tensor, self: Tensor) -> Tensor:
-    return like(self, self.array.with_values(g))
+    return like(self, self._array.with_values(g))
 
 
 values_op = OfTensors(
-    "values(Tensor self)", lambda self: _shown(self, self.array.values), {"self": _of_values}, linear=True
+    "values(Tensor self)", lambda self: _shown(self, self._array.values), {"self": _of_values}, linear=True
 )
 
 
@@ -267,7 +267,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
     array = _own("sparse_resize_and_clear_", self)
     if sparse_dim + dense_dim != len(size):
         _check_resized(array, size, sparse_dim, dense_dim)
-    array.become(nothing(size, sparse_dim, array.values).array)
+    array.become(nothing(size, sparse_dim, array.values)._array)
     bump(self)
     return self
 
@@ -287,4 +287,4 @@ def nothing(size: Sequence[int], sparse: int, values: Tensor) -> Tensor:
 
 @CooBackend.rule("zero", in_place=True)
 def _zero(self: Tensor) -> None:
-    self.array.become(nothing(self.shape, self.array.sparse_dim, self.array.values).array)
+    self._array.become(nothing(self.shape, self._array.sparse_dim, self._array.values)._array)

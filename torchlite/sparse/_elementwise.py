@@ -32,18 +32,18 @@ _LINEAR = ("neg", "conj_physical", "conj_physical.in_place", "_conj", "_neg_view
 
 def _one(t: Tensor) -> Any:
     """The array of a tensor with no more than one value at a place."""
-    return coalesced(t.array) if is_coo(t) else t.array
+    return coalesced(t._array) if is_coo(t) else t._array
 
 
 def _of_each(name: str, t: Tensor, *rest: Any) -> Tensor:
-    array = t.array if name in _LINEAR else _one(t)
+    array = t._array if name in _LINEAR else _one(t)
     return like(t, array.with_values(registry[name].apply(array.values, *rest).resolve_conj().resolve_neg()))
 
 
 def _of_each_in_place(name: str, t: Tensor, *rest: Any) -> None:
-    if is_coo(t) and not t.array.coalesced and name not in _LINEAR:
+    if is_coo(t) and not t._array.coalesced and name not in _LINEAR:
         raise RuntimeError(f"{registry[name].signature.name}_ requires coalesced input")
-    registry[name].apply_in_place([t.array.values, *rest])
+    registry[name].apply_in_place([t._array.values, *rest])
 
 
 for _name in (*_ZERO_KEEPING.split(), *_LINEAR):
@@ -64,13 +64,13 @@ def _power(t: Tensor, exponent: Any) -> Tensor:
 
 @CooBackend.rule("pow.Tensor_Scalar", in_place=True)
 def _power_in_place(t: Tensor, exponent: Any) -> NoReturn:
-    raise missing_kernel_of("pow_.Scalar", t.backend.real)
+    raise missing_kernel_of("pow_.Scalar", t._backend.real)
 
 
 @CooBackend.rule("threshold_backward")
 def _of_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
     array = _one(self)
-    there = matched(coalesced(g.array), places(array)) if is_sparse(g) else at_places(g, array.indices)
+    there = matched(coalesced(g._array), places(array)) if is_sparse(g) else at_places(g, array.indices)
     return like(self, array.with_values(there * (array.values > threshold)))
 
 
@@ -79,8 +79,8 @@ def _of_compressed_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
     for t in (g, self):
         if not is_sparse(t):
             raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(t)}")
-    values = registry["threshold_backward"].apply(g.array.values, self.array.values, threshold)
-    return like(self, self.array.with_values(values))
+    values = registry["threshold_backward"].apply(g._array.values, self._array.values, threshold)
+    return like(self, self._array.with_values(values))
 
 
 @CooBackend.rule("norm")
@@ -104,25 +104,25 @@ def _dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
 def _view_as_real(t: Tensor) -> Tensor:
     if not t.dtype.is_complex:
         raise RuntimeError("view_as_real_sparse is only supported for complex sparse tensors")
-    array = t.array.with_values(tensors.view_as_real(t.array.values))
+    array = t._array.with_values(tensors.view_as_real(t._array.values))
     array.shape = (*t.shape, 2)
     return like(t, array)
 
 
 @CooBackend.rule("view_as_complex")
 def _view_as_complex(t: Tensor) -> Tensor:
-    if t.shape[-1] != 2 or not t.array.dense_dim:
+    if t.shape[-1] != 2 or not t._array.dense_dim:
         raise RuntimeError(
             "view_as_complex_sparse is only supported for sparse tensors with the last dim == 2 and dense_dim > 0."
         )
-    array = t.array.with_values(tensors.view_as_complex(t.array.values))
+    array = t._array.with_values(tensors.view_as_complex(t._array.values))
     array.shape = t.shape[:-1]
     return like(t, array)
 
 
 @CooBackend.rule("any")
 def _any(t: Tensor) -> Tensor:
-    return t.array.values.any()
+    return t._array.values.any()
 
 
 # ---- copies
@@ -138,7 +138,7 @@ _FORMATS = {
 def _clone(t: Tensor, format_: Any) -> Tensor:
     if format_ is not None:
         raise RuntimeError(f"unsupported memory format option {_FORMATS[format_]}")
-    return like(t, t.array.each(lambda part: part.clone()))
+    return like(t, t._array.each(lambda part: part.clone()))
 
 
 @rule("detach alias")
@@ -153,19 +153,19 @@ def _converted(t: Tensor, d: Any, format_: Any) -> Tensor:
             f"to(options): {short_name(t.layout).capitalize()} only supports memory format Preserve, but got "
             f"{format_.name.removesuffix('_format').title().replace('_', '')} instead."
         )
-    *where, values = t.array.parts()
-    return like(t, t.array.over(*[part.clone() for part in where], values.to(d, copy=True)))
+    *where, values = t._array.parts()
+    return like(t, t._array.over(*[part.clone() for part in where], values.to(d, copy=True)))
 
 
 @CooBackend.rule("_to_device")
 def _moved(t: Tensor, device: Any) -> Tensor:
-    array = t.array.each(lambda part: part.to(device))
+    array = t._array.each(lambda part: part.to(device))
     return coo(array.indices, array.values, array.shape, array.coalesced)
 
 
 @CompressedBackend.rule("_to_device")
 def _moved_compressed(t: Tensor, device: Any) -> Tensor:
-    array = t.array.each(lambda part: part.to(device))
+    array = t._array.each(lambda part: part.to(device))
     return compressed(array.layout, array.compressed, array.plain, array.values, array.shape)
 
 
@@ -189,10 +189,10 @@ def copy(self: Tensor, other: Tensor, *_: Any) -> None:
         raise RuntimeError(
             f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {layout_name(self)}"
         )
-    if is_compressed(self) and self.array.nnz != other.array.nnz:
+    if is_compressed(self) and self._array.nnz != other._array.nnz:
         raise RuntimeError(_OTHER_COUNT)
-    copied = other.array.each(lambda part: part.clone())
-    self.array.become(copied.with_values(copied.values.to(self.dtype)))
+    copied = other._array.each(lambda part: part.clone())
+    self._array.become(copied.with_values(copied.values.to(self.dtype)))
 
 
 # ---- sums
@@ -207,12 +207,12 @@ def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
     if packed and a.nnz == b.nnz and bool((a.indices == b.indices).all()):
         return Coo(a.indices, first + second, a.shape, a.coalesced and b.coalesced)
     made = Coo(tensors.cat([a.indices, b.indices], 1), tensors.cat([first, second]), a.shape)
-    backend, flat = made.values.backend.home, places(made)
+    backend, flat = made.values._backend.home, places(made)
     turns = quiet(kernels.turns, backend.xp, flat[: a.nnz], flat[a.nnz :]) if packed else None
     if turns is None:
         return coalesced(made) if made.nnz > made.size else made
-    at, sums = quiet(kernels.combined, backend.xp, turns, made.values.array)
-    indices = tensor(made.indices.array[:, at], backend)
+    at, sums = quiet(kernels.combined, backend.xp, turns, made.values._array)
+    indices = tensor(made.indices._array[:, at], backend)
     return Coo(indices, tensor(sums, backend), a.shape, a.coalesced and b.coalesced)
 
 
@@ -234,12 +234,12 @@ def _sum(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}"
         )
-    if self.array.sparse_dim != other.array.sparse_dim and other.array.nnz and self.array.nnz:
+    if self._array.sparse_dim != other._array.sparse_dim and other._array.nnz and self._array.nnz:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, but 'self' has "
-            f"{self.array.sparse_dim} while 'other' has {other.array.sparse_dim}"
+            f"{self._array.sparse_dim} while 'other' has {other._array.sparse_dim}"
         )
-    return like(self, _plus(self.array, other.array, alpha))
+    return like(self, _plus(self._array, other._array, alpha))
 
 
 def _added(self: Any, other: Tensor, alpha: Any) -> Tensor:
@@ -254,13 +254,13 @@ def _added(self: Any, other: Tensor, alpha: Any) -> Tensor:
 @CooBackend.rule("add", in_place=True)
 def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
     if is_sparse(self) or not is_sparse(other):
-        made = add(self, other, alpha).array
-        self.array.become(made.with_values(made.values.to(self.dtype)))
+        made = add(self, other, alpha)._array
+        self._array.become(made.with_values(made.values.to(self.dtype)))
         return
     _check_alike(self.shape, other)
-    array, backend = other.array, self.backend.real
+    array, backend = other._array, self._backend.real
     values = array.values if alpha == 1 else array.values * alpha
-    target = self.array
+    target = self._array
     if not target.flags.c_contiguous:
         self.add_(other.to_dense(), alpha=alpha)
         return
@@ -268,9 +268,9 @@ def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
     ufunc = "logical_or" if target.dtype.kind == "b" else "add"
     if array.coalesced and ufunc == "add":
         at = places(array)
-        rows[at] = quiet(backend.xp.add, rows[at], values.array).astype(rows.dtype, copy=False)
+        rows[at] = quiet(backend.xp.add, rows[at], values._array).astype(rows.dtype, copy=False)
     else:
-        quiet(combine, backend.xp, ufunc, rows, places(array), values.to(self.dtype).array)
+        quiet(combine, backend.xp, ufunc, rows, places(array), values.to(self.dtype)._array)
 
 
 def _check_alike(shape: Sequence[int], other: Tensor) -> None:
@@ -296,14 +296,14 @@ def _rsub(self: Any, other: Any, alpha: Any) -> NoReturn:
     """A number, which is a dense tensor then, lacks the shape; for tensors there is no kernel."""
     if not isinstance(other, TensorBase):
         _check_alike((), self)
-    raise missing_kernel_of("rsub.Tensor", (self if is_coo(self) else other).backend.real)
+    raise missing_kernel_of("rsub.Tensor", (self if is_coo(self) else other)._backend.real)
 
 
 @CompressedBackend.rule("rsub")
 def _rsub_compressed(self: Any, other: Any, alpha: Any) -> NoReturn:
     if not isinstance(other, TensorBase):
         raise RuntimeError(f"unsupported tensor layout: {layout_name(self)}")
-    raise missing_kernel_of("rsub.Tensor", (self if is_compressed(self) else other).backend.real)
+    raise missing_kernel_of("rsub.Tensor", (self if is_compressed(self) else other)._backend.real)
 
 
 # ---- products
@@ -315,19 +315,19 @@ def _is_number(value: Any) -> bool:
 
 def _intersection(a: Tensor, b: Tensor) -> Tensor:
     """The product of two tensors of one shape: values at the places that both have, or at all of one out of order."""
-    one, other = sorted((b.array, a.array), key=lambda array: (_ordered(array), array.nnz))
+    one, other = sorted((b._array, a._array), key=lambda array: (_ordered(array), array.nnz))
     if not one.nnz or not other.nnz:
         return coo(one.indices[:, :0], one.values[:0] * other.values[:0], a.shape, True)
     if not _ordered(one):
         wide = in_order(other.with_values(other.values.to(result_type(a, b))))
         return coo(one.indices.clone(), one.values * matched(wide, places(one)), a.shape)
-    backend = one.values.backend.home
+    backend = one.values._backend.home
     rows = backend.xp.flatnonzero(backend.xp.isin(places(one), places(other)))
     if rows.size or not one.dense_dim:
         check_kernel("addcmul_cpu_out" if one.dense_dim else "mul_out_sparse", result_type(a, b))
-    indices = tensor(one.indices.array[:, rows], backend)
+    indices = tensor(one.indices._array[:, rows], backend)
     flat = places(Coo(indices, one.values, one.shape))
-    return coo(indices, tensor(one.values.array[rows], backend) * matched(other, flat), a.shape, True)
+    return coo(indices, tensor(one.values._array[rows], backend) * matched(other, flat), a.shape, True)
 
 
 def _ordered(array: Coo) -> bool:
@@ -336,7 +336,7 @@ def _ordered(array: Coo) -> bool:
 
 def _times_dense(sparse: Tensor, other: Tensor) -> Tensor:
     """A sparse tensor times a dense one: values where the sparse one has some."""
-    array = sparse.array
+    array = sparse._array
     shape = broadcast_shapes(sparse.shape, other.shape)
     if shape != tuple(sparse.shape):
         array = in_order(_broadcast(array, shape)) if array.coalesced else _broadcast(array, shape)
@@ -371,7 +371,7 @@ def _ldexp_in_place(self: Tensor, other: Any) -> None:
 def mul(self: Any, other: Any) -> Tensor:
     for one, number in ((self, other), (other, self)):
         if is_coo(one) and _is_number(number):
-            return like(one, one.array.with_values(one.array.values * number))
+            return like(one, one._array.with_values(one._array.values * number))
     if is_coo(self) and is_coo(other):
         if not other.dim():
             return mul(self, other.to_dense())
@@ -392,9 +392,9 @@ def _mul_in_place(self: Tensor, other: Any) -> None:
     if not is_sparse(self):
         _check_alike(self.shape, made)
         made = made.to_dense()
-    self.backend.real.write(self.array, made.array)
+    self._backend.real.write(self._array, made._array)
     if is_sparse(self) and not (is_sparse(other) and other.dim()):
-        self.array.coalesced = False
+        self._array.coalesced = False
 
 
 def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
@@ -403,7 +403,7 @@ def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
         shape = f"shape {list(getattr(other, 'shape', ()))} for divisor"
         got = "a sparse divisor" if is_sparse(other) and not other.dim() else shape
         raise RuntimeError(f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got {got})")
-    array = self.array if name == "div" or more == (None,) else _one(self)
+    array = self._array if name == "div" or more == (None,) else _one(self)
     return like(self, array.with_values(registry[name].apply(array.values, other, *more)))
 
 
@@ -420,8 +420,8 @@ _NOT_BY_ROWS = "Expected result Tensor to be of format CSR"
 def _mul_compressed(self: Any, other: Any) -> Tensor:
     for one, number in ((self, other), (other, self)):
         if is_compressed(one) and _is_number(number):
-            return like(one, one.array.with_values(one.array.values * number))
-    if is_compressed(self) and self.array.blocked:
+            return like(one, one._array.with_values(one._array.values * number))
+    if is_compressed(self) and self._array.blocked:
         raise RuntimeError(
             f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {layout_name(self)}"
         )
@@ -431,23 +431,23 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
         return mul(*[as_coo(t) if is_compressed(t) else t for t in (self, other)]).to_sparse_csr()
     one, dense = (self, other) if is_compressed(self) else (other, self)
     check_mask(dense, one)
-    if one.array.batch:
+    if one._array.batch:
         return as_coo(one).to_sparse_csr()  # which says that batches stay what they are
-    return like(one, one.array.with_values(one.array.values * values_there(dense, one.array)))
+    return like(one, one._array.with_values(one._array.values * values_there(dense, one._array)))
 
 
 @CompressedBackend.rule("mul", in_place=True)
 def _mul_compressed_in_place(self: Tensor, other: Any) -> None:
     if self.layout is not sparse_csr and not _is_number(other):
         raise RuntimeError(_NOT_BY_ROWS)
-    self.backend.real.write(self.array, _mul_compressed(self, other).array)
+    self._backend.real.write(self._array, _mul_compressed(self, other)._array)
 
 
 @CompressedBackend.rule("add")
 def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
     if is_compressed(self) and is_compressed(other):
-        if self.array.by_rows is not other.array.by_rows:
-            by_columns = other if self.array.by_rows else self
+        if self._array.by_rows is not other._array.by_rows:
+            by_columns = other if self._array.by_rows else self
             raise RuntimeError(
                 f"crow_indices expected sparse row compressed tensor layout but got {layout_name(by_columns)}"
             )
@@ -457,9 +457,9 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
                 f"{list(self.shape)} and tensor `other` with shape {list(other.shape)}"
             )
         made = _sum(as_coo(self), as_coo(other), alpha)
-        return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
+        return made.to_sparse(layout=self.layout, blocksize=self._array.blocksize or None)
     one, dense = (self, other) if is_compressed(self) else (other, self)
-    if one.array.blocked:
+    if one._array.blocked:
         raise RuntimeError("src.layout() == kSparseCsr || src.layout() == kSparseCsc")
     shape = tuple(getattr(dense, "shape", ()))
     if one.shape != shape:
@@ -478,15 +478,15 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
 
 @CompressedBackend.rule("normal", in_place=True)
 def _normal(self: Tensor, *parameters: Any) -> None:
-    self.array.values.normal_(*parameters[:-1], generator=parameters[-1])
+    self._array.values.normal_(*parameters[:-1], generator=parameters[-1])
 
 
 @CompressedBackend.rule("fill.Scalar", in_place=True)
 def _fill(self: Tensor, value: Any) -> None:
     """What there are of values become this one."""
-    self.array.values.fill_(value)
+    self._array.values.fill_(value)
 
 
 @CompressedBackend.rule("zero", in_place=True)
 def _zero(self: Tensor) -> None:
-    self.array.become(tensors.zeros_like(self).array)
+    self._array.become(tensors.zeros_like(self)._array)

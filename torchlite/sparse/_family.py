@@ -53,15 +53,15 @@ def tensor(array: Array, backend: Backend) -> Tensor:
 
 
 def is_sparse(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.backend.layout is not strided
+    return isinstance(value, Tensor) and value._backend.layout is not strided
 
 
 def is_coo(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.backend.layout is sparse_coo
+    return isinstance(value, Tensor) and value._backend.layout is sparse_coo
 
 
 def is_compressed(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.backend.layout in COMPRESSED
+    return isinstance(value, Tensor) and value._backend.layout in COMPRESSED
 
 
 _SHOWN = ("_indices", "_values", "coalesce", "indices", "values")  # what PyTorch gives out as views
@@ -69,14 +69,14 @@ _SHOWN = ("_indices", "_values", "coalesce", "indices", "values")  # what PyTorc
 
 def held(t: Tensor, name: str) -> Any:
     """The array that is asked of by a method; where transforms run, that of the tensor of the device inside."""
-    while t.backend.home.level:
-        if isinstance(t.array, BatchedParts):
+    while t._backend.home.level:
+        if isinstance(t._array, BatchedParts):
             instead = "; the fallback path doesn't work on out= or view ops." if name in _SHOWN else (
                 ". We could not generate a fallback."
             )
             raise RuntimeError(f"Batching rule not implemented for aten::{name}{instead}")
-        t = t.array.main
-    return t.array
+        t = t._array.main
+    return t._array
 
 
 _PRECISE = {dt.float32, dt.float64, dt.complex64, dt.complex128}

@@ -32,15 +32,15 @@ def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Backen
         raise RuntimeError(_FORMAT)
     values = tensors.empty(0, dtype=d, device=backend.device)
     if laid is sparse_coo and is_sparse(t):
-        return nothing(t.shape, t.array.sparse_dim if is_coo(t) else len(t.array.batch) + 2, values)
-    block = t.array.blocksize if is_compressed(t) else ()
+        return nothing(t.shape, t._array.sparse_dim if is_coo(t) else len(t._array.batch) + 2, values)
+    block = t._array.blocksize if is_compressed(t) else ()
     if bool(block) is not (laid in (sparse_bsr, sparse_bsc)) and laid is not sparse_coo:
         said = f"cannot be specified for non-block layout {NAMES[laid]}"
         said = said if block else "needs to be a tuple of size 2, but got 0"
         raise RuntimeError(f"sparse_compressed_tensor_with_dims: blocksize {said}")
     if not is_compressed(t):
         return empty(laid, t.shape, d, backend)
-    return without_values(laid, t.shape, len(t.array.batch), block, t.array.compressed.dtype, values)
+    return without_values(laid, t.shape, len(t._array.batch), block, t._array.compressed.dtype, values)
 
 
 def _check(laid: layout, t: Tensor, format_: Any, backend: Backend) -> None:
@@ -70,8 +70,8 @@ def _like(name: str) -> Any:
             raise missing_kernel_of(_MISSING.get(name, "fill_.Scalar"), sparse_backend(backend, laid))
         if not is_compressed(t):
             return _nothing_like(laid, t, None, d, backend)
-        made = getattr(tensors, name)(t.array.values, *numbers, dtype=d)
-        return like(t, t.array.over(*[part.clone() for part in t.array.parts()[:-1]], made))
+        made = getattr(tensors, name)(t._array.values, *numbers, dtype=d)
+        return like(t, t._array.over(*[part.clone() for part in t._array.parts()[:-1]], made))
 
     return make
 

@@ -48,9 +48,9 @@ def of_values(g: Tensor, indices: Tensor) -> Tensor:
     """The gradient of the values at `indices`: that of the sparse tensor, or what is there of a dense one."""
     if not is_coo(g):
         return at_places(g, indices)
-    array = coalesced(g.array)
-    backend = indices.backend.home
-    flat = kernels.flat_places(backend.xp, indices.array, array.shape[: array.sparse_dim])
+    array = coalesced(g._array)
+    backend = indices._backend.home
+    flat = kernels.flat_places(backend.xp, indices._array, array.shape[: array.sparse_dim])
     return matched(array, flat)
 
 

@@ -22,14 +22,14 @@ def check_mask(self: Tensor, mask: Tensor) -> None:
 
 def masked(self: Tensor, mask: Tensor) -> Tensor:
     check_mask(self, mask)
-    array = mask.array
+    array = mask._array
     if is_compressed(mask):
         return like(mask, array.with_values(values_there(self.to_dense(), array)))
     if is_sparse(self):
         self = self if is_coo(self) else as_coo(self)
-        if not array.coalesced and not self.array.coalesced:  # then the values of this one stay apart
+        if not array.coalesced and not self._array.coalesced:  # then the values of this one stay apart
             return self * like(mask, array.with_values(array.values.new_ones(array.values.shape))).coalesce().bool()
-        values = matched(coalesced(self.array), places(array))
+        values = matched(coalesced(self._array), places(array))
     else:
         values = at_places(self, array.indices).contiguous()
     return coo(array.indices, values, mask.shape, array.coalesced)
@@ -42,7 +42,7 @@ def _refuse_dense(self: Tensor, mask: Tensor) -> None:
         raise RuntimeError(
             "sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got Strided"
         )
-    raise missing_kernel_of("_nnz" if is_coo(self) else "sparse_mask", mask.backend.real)
+    raise missing_kernel_of("_nnz" if is_coo(self) else "sparse_mask", mask._backend.real)
 
 
 def at_places_of(g: Tensor, mask: Tensor) -> Tensor:

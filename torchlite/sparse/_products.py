@@ -31,32 +31,32 @@ def product(places: tuple[Array, Array, Array], dense: Array, count: int, backen
 def _arrays(t: Tensor) -> tuple[Array, Array, Array]:
     """The rows, the columns and the values of a sparse matrix, in any order."""
     if is_compressed(t):
-        array = t.array
+        array = t._array
         if not array.blocked:
-            lines, plain = major(array), array.plain.array
-            return (lines, plain, array.values.array) if array.by_rows else (plain, lines, array.values.array)
+            lines, plain = major(array), array.plain._array
+            return (lines, plain, array.values._array) if array.by_rows else (plain, lines, array.values._array)
         t = as_coo(t)
-    rows, columns = t.array.indices.array
-    return rows, columns, t.array.values.array
+    rows, columns = t._array.indices._array
+    return rows, columns, t._array.values._array
 
 
 def places_of(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The same as tensors."""
     rows, columns, values = _arrays(t)
-    backend = t.backend.home
+    backend = t._backend.home
     return tensor(rows, backend), tensor(columns, backend), tensor(values, backend)
 
 
 def by_rows(t: Tensor) -> Array:
     """The array of a dense tensor, row by row in memory."""
-    array = computed(t).array
-    return array if array.flags.c_contiguous else t.backend.home.xp.ascontiguousarray(array)
+    array = computed(t)._array
+    return array if array.flags.c_contiguous else t._backend.home.xp.ascontiguousarray(array)
 
 
 def check_product(a: Tensor, b: Tensor, name: str = "addmm") -> None:
     if is_coo(a):
         of_sparse, of_dense = ("", " (dense)") if name == "addmm" else (": Argument #2", "")
-        for dims, argument in ((a.array.sparse_dim, of_sparse), (b.dim(), of_sparse and ": Argument #3")):
+        for dims, argument in ((a._array.sparse_dim, of_sparse), (b.dim(), of_sparse and ": Argument #3")):
             if dims != 2:
                 raise RuntimeError(f"{name}{argument}: matrices expected, got {dims}D tensor")
         if a.shape[1] != b.shape[0]:
@@ -72,7 +72,7 @@ def _check_types(a: Tensor, b: Tensor) -> None:
 
 
 def _check_inner(a: Tensor, b: Tensor) -> None:
-    if a.array.shape[1] != b.array.shape[0]:
+    if a._array.shape[1] != b._array.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
@@ -87,15 +87,15 @@ def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
 def _check_values(t: Tensor, of_vector: bool = False) -> None:
     if not is_coo(t):
         check_kernel(f"add{'mv' if of_vector else 'mm'}_out_sparse_csr_impl_mkl", t.dtype)
-    elif t.array.nnz:
+    elif t._array.nnz:
         check_kernel("addmm_sparse_dense", t.dtype)
 
 
 def _times(a: Tensor, dense: Array) -> Tensor:
-    array, backend = a.array, a.backend.home
+    array, backend = a._array, a._backend.home
     _check_values(a, dense.ndim == 1)
-    if a.backend.layout is sparse_csr and array.compressed.array.ndim == 1:
-        parts = array.compressed.array, array.plain.array, array.values.array
+    if a._backend.layout is sparse_csr and array.compressed._array.ndim == 1:
+        parts = array.compressed._array, array.plain._array, array.values._array
         return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
     return product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
 
@@ -107,17 +107,17 @@ def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
     _check_inner(a, b)
     _check_values(b)
     rows, columns, values = _arrays(b)
-    return product((columns, rows, values), by_rows(a.t()), b.shape[1], b.backend.home, is_coo(b)).t()
+    return product((columns, rows, values), by_rows(a.t()), b.shape[1], b._backend.home, is_coo(b)).t()
 
 
 def _rows(t: Tensor) -> tuple[Any, Any, Any]:
     """A sparse matrix as arrays of compressed rows."""
     if t.layout is sparse_csr:
-        return tuple([part.array for part in t.array.parts()])
-    array: Coo = coalesced((as_coo(t) if is_compressed(t) else t).array)
-    rows, columns = array.indices.array
-    pointers = kernels.pointers(array.indices.backend.home.xp, rows, array.shape[0])
-    return pointers, columns, array.values.array
+        return tuple([part._array for part in t._array.parts()])
+    array: Coo = coalesced((as_coo(t) if is_compressed(t) else t)._array)
+    rows, columns = array.indices._array
+    pointers = kernels.pointers(array.indices._backend.home.xp, rows, array.shape[0])
+    return pointers, columns, array.values._array
 
 
 def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"mat1 dtype {a.dtype.legacy} does not match mat2 dtype {b.dtype.legacy}")
     check_kernel("sparse_matmul" if is_coo(a) else "addmm_out_sparse_csr_impl_mkl_sparse", a.dtype)
-    backend = a.array.values.backend.home
+    backend = a._array.values._backend.home
     xp = backend.xp
     starts, columns, values = quiet(kernels.sparse_product, xp, *_rows(a), _rows(b), b.shape[1])
     rows = kernels.rows_of(xp, starts, columns.size)
@@ -149,12 +149,12 @@ _FACTORS = {
 
 
 def _refuse_blocks(t: Tensor) -> None:
-    if t.backend.layout in _BLOCKED and len(set(t.array.blocksize)) > 1:
+    if t._backend.layout in _BLOCKED and len(set(t._array.blocksize)) > 1:
         raise RuntimeError("MKL Sparse doesn't support matrices with non-square blocks.")
 
 
 def _check_factors(base: layout, a: Tensor, b: Tensor) -> None:
-    if (a.backend.layout, b.backend.layout) not in _FACTORS.get(base, ()):
+    if (a._backend.layout, b._backend.layout) not in _FACTORS.get(base, ()):
         raise RuntimeError(
             f"addmm: computation on CPU is not implemented for {NAMES.get(base, 'Strided')} + {layout_name(a)} @ "
             f"{layout_name(b)}"
@@ -188,19 +188,19 @@ def product_of(a: Tensor, b: Tensor) -> Tensor:
 
 @rule("addmm")
 def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    if is_compressed(self) and self.array.blocked:
-        raise self.backend.real.missing("addmm.out", makes=True)
+    if is_compressed(self) and self._array.blocked:
+        raise self._backend.real.missing("addmm.out", makes=True)
     return _plus_product(self, mat1, mat2, beta, alpha)
 
 
 @CompressedBackend.rule("addmm", in_place=True)
 def _addmm_in_place(self: Tensor, *factors: Any) -> None:
-    self.backend.real.write(self.array, _plus_product(self, *factors).array)
+    self._backend.real.write(self._array, _plus_product(self, *factors)._array)
 
 
 def _is_nothing(a: Tensor, b: Tensor) -> bool:
     """Whether a product of compressed matrices has no values to be made of, so that no layouts are asked for."""
-    return any([is_compressed(t) and not (t.array.nnz and t.array.size) for t in (a, b)])
+    return any([is_compressed(t) and not (t._array.nnz and t._array.size) for t in (a, b)])
 
 
 def _plus_product(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -232,9 +232,9 @@ def _plus_product(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: An
 @CompressedBackend.rule("baddbmm")
 def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> NoReturn:
     """The result is made like the second factor, and what is added is copied into it first."""
-    backend = next(t.backend.real for t in (self, batch1, batch2) if is_compressed(t))
+    backend = next(t._backend.real for t in (self, batch1, batch2) if is_compressed(t))
     if is_compressed(batch2):
-        if batch2.array.blocked:
+        if batch2._array.blocked:
             raise backend.missing("baddbmm.out", makes=True)
         copy(tensors.zeros_like(batch2), self)
     elif is_compressed(self):
@@ -248,9 +248,9 @@ def _mv(self: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             f"mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: {self.dim()}Tensor Dim: {vec.dim()}"
         )
-    if self.array.shape[1] != vec.array.shape[0]:
+    if self._array.shape[1] != vec._array.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    if self.backend.layout is sparse_bsc:
+    if self._backend.layout is sparse_bsc:
         raise RuntimeError("torch.addmv: operation not supported for mat with SparseBsc layout")
     _refuse_blocks(self)
     if is_sparse(vec):
@@ -274,10 +274,10 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
     check_kernel("bmm_sparse_dense", self.dtype)
     count, rows, inner = self.shape
-    batch, row, column = self.array.indices.array
+    batch, row, column = self._array.indices._array
     dense = by_rows(mat2.reshape((count * inner, mat2.shape[2])))
-    places = batch * rows + row, batch * inner + column, self.array.values.array
-    made = product(places, dense, count * rows, self.backend.home, True)
+    places = batch * rows + row, batch * inner + column, self._array.values._array
+    made = product(places, dense, count * rows, self._backend.home, True)
     return made.reshape((count, rows, mat2.shape[2]))
 
 
@@ -286,9 +286,9 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
 
 def sampled(a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
     """The values of `a @ b` where a sparse matrix has some."""
-    backend = a.backend.home
+    backend = a._backend.home
     rows, columns, _ = _arrays(mask)
-    across = backend.xp.ascontiguousarray(computed(b).array.T)
+    across = backend.xp.ascontiguousarray(computed(b)._array.T)
     return tensor(quiet(kernels.samples, backend.xp, rows, columns, by_rows(a), across), backend)
 
 
@@ -297,7 +297,7 @@ def _pattern_of(t: Tensor) -> Tensor:
 
 
 def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
-    if is_compressed(mat1) and mat1.array.blocked:
+    if is_compressed(mat1) and mat1._array.blocked:
         raise RuntimeError(
             f"sparse_addmm_sparse_backward: unsupported combination of layouts, grad: {layout_name(g)}, mat1: "
             f"{layout_name(mat1)}, mat2: {layout_name(mat2)}"
@@ -316,7 +316,7 @@ def _of_mat2(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
 
 sparse_samples = OfTensors(
     "_sparse_samples(Tensor mat1, Tensor mat2, Tensor mask, Scalar alpha=1)",
-    lambda a, b, mask, alpha: like(mask, mask.array.with_values(scaled(sampled(a, b, mask), alpha))),
+    lambda a, b, mask, alpha: like(mask, mask._array.with_values(scaled(sampled(a, b, mask), alpha))),
     {
         "mat1": lambda g, mat2, alpha: scaled(g.mm(adjoint(mat2)), alpha),
         "mat2": lambda g, mat1, alpha: scaled(adjoint(mat1).mm(g), alpha),
@@ -404,7 +404,7 @@ def _of_reduced(grads: Any, needs: Any, self: Tensor, other: Tensor, reduce: str
     if reduce in ("amax", "amin"):
         numbers = tensors.arange(rows.shape[0], device=rows.device).unsqueeze(1)
         each = each * (result1.index_select(0, rows) == numbers)
-    to_self = like(self, self.array.with_values((each * other.index_select(0, columns)).sum(1))) if needs[0] else None
+    to_self = like(self, self._array.with_values((each * other.index_select(0, columns)).sum(1))) if needs[0] else None
     to_other = None
     if needs[1]:
         to_other = tensors.zeros_like(other).index_add(0, columns, each * values.unsqueeze(1))
@@ -424,7 +424,7 @@ def mm_reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     if is_compressed(mat1) and mat1.layout is not sparse_csr:
         raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {layout_name(mat1)}")
     if not is_compressed(mat1):
-        raise missing_kernel_of("_sparse_mm_reduce_impl", mat1.backend.real)
+        raise missing_kernel_of("_sparse_mm_reduce_impl", mat1._backend.real)
     if mat1.dtype not in dt.FLOATS and mat1._nnz():
         raise not_implemented_for("spmm_reduce_kernel", mat1.dtype)
     if is_sparse(mat2):

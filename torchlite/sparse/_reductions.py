@@ -20,7 +20,7 @@ from ._family import OfTensors, check_kernel, is_coo, is_sparse, quiet, rule, te
 
 @rule("sum")
 def _sum(t: Tensor, dtype: Any) -> Tensor:
-    return t.array.values.sum(dtype=dtype)
+    return t._array.values.sum(dtype=dtype)
 
 
 def _reduced(t: Tensor, dims: Sequence[int]) -> list[int]:
@@ -32,7 +32,7 @@ def _reduced(t: Tensor, dims: Sequence[int]) -> list[int]:
 
 def sum_dims(t: Tensor, dims: Sequence[int]) -> Tensor:
     """The sum over dimensions: dense, if all of the sparse ones are among them."""
-    array: Coo = coalesced(t.array)
+    array: Coo = coalesced(t._array)
     dims = _reduced(t, dims)
     sparse = array.sparse_dim
     rest = [d - sparse + 1 for d in dims if d >= sparse]
@@ -59,19 +59,19 @@ def _sum_dim(t: Tensor, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
 
 def _of_sum(g: Tensor, self: Tensor, dims: Sequence[int]) -> Tensor:
     """The gradient of every value of the operand."""
-    array: Coo = coalesced(self.array)
+    array: Coo = coalesced(self._array)
     dims = _reduced(self, dims)
     for d in sorted(d - array.sparse_dim for d in dims if d >= array.sparse_dim):
         at = d + 1 if is_sparse(g) else d
         if is_sparse(g):
-            g = like(g, g.array.with_values(g.array.values.unsqueeze(at)))
+            g = like(g, g._array.with_values(g._array.values.unsqueeze(at)))
         else:
             g = g.unsqueeze(at)
     kept = [d for d in range(array.sparse_dim) if d not in dims]
     if not kept:
         values = g.unsqueeze(0)
     else:
-        own = coalesced(g.array) if is_sparse(g) else coalesced(g.to_sparse(len(kept)).array)
+        own = coalesced(g._array) if is_sparse(g) else coalesced(g.to_sparse(len(kept))._array)
         values = matched(own, places(Coo(array.indices[kept], array.values, [self.shape[d] for d in kept])))
     return coo(array.indices, values.expand(array.values.shape).contiguous(), self.shape, True)
 
@@ -123,16 +123,16 @@ def _sum_compressed(t: Tensor, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
 
 def _groups(array: Coo, dim: int) -> tuple[Any, int]:
     """Which values share all places but that along a sparse dimension: the number of each one's group."""
-    backend = array.indices.backend.home
+    backend = array.indices._backend.home
     others = [d for d in range(array.sparse_dim) if d != dim]
-    flat = kernels.flat_places(backend.xp, array.indices.array[others], [array.shape[d] for d in others])
+    flat = kernels.flat_places(backend.xp, array.indices._array[others], [array.shape[d] for d in others])
     there, which = backend.xp.unique(flat, return_inverse=True)
     return which.reshape(-1), there.size
 
 
 def _combined(ufunc: str, values: Tensor, groups: Any, count: int, start: float) -> Tensor:
     """The values of each group combined, for every value of it."""
-    backend, array = values.backend.home, values.array
+    backend, array = values._backend.home, values._array
     made = backend.xp.full((count, *array.shape[1:]), start, array.dtype)
     quiet(combine, backend.xp, ufunc, made, groups, array)
     return tensor(made[groups], backend)
@@ -147,8 +147,8 @@ def _softmax_of(values: Tensor, groups: Any, count: int, log: bool) -> Tensor:
 def _softmax(log: bool) -> Any:
     def run(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         if not is_coo(self):
-            raise missing_kernel_of(_FORWARD[log].name, self.backend.real)
-        array: Coo = coalesced(self.array)
+            raise missing_kernel_of(_FORWARD[log].name, self._backend.real)
+        array: Coo = coalesced(self._array)
         check_kernel("log_softmax" if log else "softmax", self.dtype)
         dim = wrap_dim(dim, self.dim())
         if dim >= array.sparse_dim:
@@ -164,9 +164,9 @@ def _softmax(log: bool) -> Any:
 def _softmax_backward(log: bool) -> Any:
     def run(grad: Tensor, output: Tensor, dim: int, self: Tensor) -> Tensor:
         if not is_coo(output):
-            raise missing_kernel_of(f"{_FORWARD[log].name}_backward_data", output.backend.real)
-        array: Coo = coalesced(output.array)
-        g = matched(coalesced(grad.array), places(array))
+            raise missing_kernel_of(f"{_FORWARD[log].name}_backward_data", output._backend.real)
+        array: Coo = coalesced(output._array)
+        g = matched(coalesced(grad._array), places(array))
         dim = wrap_dim(dim, self.dim())
         weighted = g if log else g * array.values
         if dim >= array.sparse_dim:

@@ -69,7 +69,7 @@ def _refused(said: str, name: str, applies: Callable[..., bool], otherwise: Any)
             if otherwise is not None:
                 return otherwise(*values)
             copied = applies is _of_self and said in (_CONTIGUOUS, _PRESERVE)  # to be written to then
-            raise t.backend.real.cannot(registry[name], values, "_" if copied else "")
+            raise t._backend.real.cannot(registry[name], values, "_" if copied else "")
         kind = NotImplementedError if said.startswith("Cannot access storage") else RuntimeError
         raise kind(said.format(layout=layout_name(t), short=short_name(t.layout)))
 
@@ -107,7 +107,7 @@ _REFUSED: tuple[tuple[type[Sparse], Callable[..., bool], dict[str, str]], ...] =
     }),
     (CompressedBackend, _any, {_UNSUPPORTED: "dist", _STRIDES: "_trilinear _trilinear.rows"}),
     (CooBackend, lambda t, *_: not is_sparse(t), {_CONTIGUOUS: "_embedding_bag native_group_norm"}),
-    (CompressedBackend, lambda t, *_: is_sparse(t) and t.array.blocked, {
+    (CompressedBackend, lambda t, *_: is_sparse(t) and t._array.blocked, {
         _BLOCKS.format("empty"): "_pad_circular1d _pad_circular2d _pad_circular3d constant_pad_nd cummax cummin",
         _BLOCKS.format("zeros"): "diag_embed",
     }),
@@ -141,7 +141,7 @@ def _reduce(name: str, kernel: str, at: int) -> None:
         t, dim, keepdim = _first(values), values[at], values[at + 1]
         gone = {d % t.dim() for d in ([dim] if isinstance(dim, int) else dim or range(t.dim()))}
         size = list(t.shape) if keepdim else [n for d, n in enumerate(t.shape) if d not in gone]
-        raise t.backend.real.missing(kernel, makes=True) if len(size) > 1 else RuntimeError(f"{_EMPTY}{size}")
+        raise t._backend.real.missing(kernel, makes=True) if len(size) > 1 else RuntimeError(f"{_EMPTY}{size}")
 
 
 @CompressedBackend.rule("nll_loss_forward")
@@ -151,18 +151,18 @@ def _nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, *_: Any
 
 @CompressedBackend.rule("as_strided", in_place=True)
 def _laid(self: Tensor, *_: Any) -> NoReturn:
-    raise self.backend.real.storage(self.array)
+    raise self._backend.real.storage(self._array)
 
 
 @CompressedBackend.rule("bmm")
 def _bmm(self: Tensor, mat2: Tensor) -> NoReturn:
     """The result is made like the second factor."""
-    raise _first((self, mat2)).backend.real.missing("bmm.out", makes=is_sparse(mat2))
+    raise _first((self, mat2))._backend.real.missing("bmm.out", makes=is_sparse(mat2))
 
 
 @CooBackend.rule("constant_pad_nd")
 def _padded(t: Tensor, pad: Sequence[int], value: Any) -> NoReturn:
-    raise t.backend.real.missing("as_strided" if min(pad) < 0 else "fill_.Scalar", makes=True)
+    raise t._backend.real.missing("as_strided" if min(pad) < 0 else "fill_.Scalar", makes=True)
 
 
 @CompressedBackend.rule("_linalg_matrix_rank")
@@ -176,7 +176,7 @@ def _solve(name: str, kernel: str) -> None:
     @CompressedBackend.rule(name)
     def solved(factors: Tensor, pivots: Tensor, right: Tensor, *_: Any) -> NoReturn:
         t = _first((right, factors, pivots))
-        raise missing_kernel_of("empty_strided" if t is right else kernel, t.backend.real)
+        raise missing_kernel_of("empty_strided" if t is right else kernel, t._backend.real)
 
 
 def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBackend.rule) -> None:
@@ -184,7 +184,7 @@ def _miss(name: str, kernel: str, declare: Callable[..., Any] = CompressedBacken
 
     @declare(name, in_place=True)
     def missed(*values: Any) -> NoReturn:
-        raise missing_kernel_of(kernel, _first(values).backend.real)
+        raise missing_kernel_of(kernel, _first(values)._backend.real)
 
 
 for _row in _REFUSED:

@@ -16,7 +16,7 @@ from ._products import sampled
 
 def _sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     values = sampled(mat1, mat2, self) if self.dim() == 2 else (mat1 @ mat2).sparse_mask(self).values()
-    return like(self, self.array.with_values(self.array.values * beta + values * alpha))
+    return like(self, self._array.with_values(self._array.values * beta + values * alpha))
 
 
 def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
@@ -34,10 +34,10 @@ def _check_sizes(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 
 
 def _check_sampled(self: Tensor, mat1: Tensor, mat2: Tensor, *_: Any) -> None:
-    if is_compressed(self) and self.array.blocked:
-        raise self.backend.real.missing("sparse_sampled_addmm.out", makes=True)
+    if is_compressed(self) and self._array.blocked:
+        raise self._backend.real.missing("sparse_sampled_addmm.out", makes=True)
     if not is_compressed(self):
-        raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
+        raise missing_kernel_of("sparse_sampled_addmm", self._backend.real)
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(t):
             raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_name(t)}")

@@ -17,7 +17,7 @@ from ._family import is_coo, is_sparse, rule, tensor
 
 @CooBackend.rule("permute")
 def permute(t: Tensor, dims: Sequence[int]) -> Tensor:
-    array: Coo = t.array
+    array: Coo = t._array
     dims = [wrap_dim(d, t.dim()) for d in dims]
     if len(dims) != t.dim() or len(set(dims)) != len(dims):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -29,7 +29,7 @@ def permute(t: Tensor, dims: Sequence[int]) -> Tensor:
         )
     moved, rest = dims[:sparse], [d - sparse + 1 for d in dims[sparse:]]
     same = moved == sorted(moved)
-    indices = array.indices if same else tensor(array.indices.array[moved], array.indices.backend.home)
+    indices = array.indices if same else tensor(array.indices._array[moved], array.indices._backend.home)
     values = array.values if rest == sorted(rest) else array.values.permute((0, *rest))
     shape = [t.shape[d] for d in dims]
     return coo(indices, values, shape, same and array.coalesced)
@@ -38,7 +38,7 @@ def permute(t: Tensor, dims: Sequence[int]) -> Tensor:
 @CooBackend.rule("transpose")
 def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
     a, b = (wrap_dim(d, t.dim()) for d in (dim0, dim1))
-    sparse = t.array.sparse_dim
+    sparse = t._array.sparse_dim
     if a != b and max(a, b) >= sparse:
         raise RuntimeError(
             f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {sparse}, d0: {a}, d1: {b}"
@@ -52,7 +52,7 @@ def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @rule("t")
 def _t(t: Tensor) -> Tensor:
-    if t.dim() > 2 or (t.dim() == 2 and is_coo(t) and t.array.sparse_dim not in (0, 2)):
+    if t.dim() > 2 or (t.dim() == 2 and is_coo(t) and t._array.sparse_dim not in (0, 2)):
         raise RuntimeError(
             "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
             f"{t.sparse_dim()} sparse and {t.dense_dim()} dense dimensions"
@@ -61,10 +61,10 @@ def _t(t: Tensor) -> Tensor:
         return t._alias()
     if not is_coo(t):
         return _transpose_compressed(t, 0, 1)
-    array = t.array
+    array = t._array
     if not array.sparse_dim:
         return permute(t, (1, 0))
-    turned = tensor(array.indices.array[::-1], array.indices.backend.home)
+    turned = tensor(array.indices._array[::-1], array.indices._backend.home)
     return coo(turned, array.values, array.shape[::-1], array.coalesced and not array.nnz)
 
 
@@ -73,7 +73,7 @@ _TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: spars
 
 @CompressedBackend.rule("transpose")
 def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
-    array, batch = t.array, len(t.array.batch)
+    array, batch = t._array, len(t._array.batch)
     dims = [wrap_dim(d, t.dim()) for d in (dim0, dim1)]
     a, b = sorted(dims)
     if a == b:
@@ -102,15 +102,15 @@ def _turn_compressed(t: Tensor, *dims: int) -> NoReturn:
 @CooBackend.rule("cat")
 def cat(ts: Sequence[Tensor], dim: int) -> Tensor:
     if not is_coo(ts[0]):
-        raise missing_kernel_of("_values", ts[0].backend.real)
+        raise missing_kernel_of("_values", ts[0]._backend.real)
     for at, t in enumerate(ts):
         if not is_coo(t):
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {at}.")
-    first = ts[0].array
+    first = ts[0]._array
     dim = wrap_dim(dim, len(first.shape))
     for at, t in enumerate(ts):
         same = [n for d, n in enumerate(t.shape) if d != dim] == [n for d, n in enumerate(first.shape) if d != dim]
-        if not same or t.array.sparse_dim != first.sparse_dim:
+        if not same or t._array.sparse_dim != first.sparse_dim:
             raise RuntimeError(
                 f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), "
                 f"but found shape: {list(t.shape)} at position {at}"
@@ -118,14 +118,14 @@ def cat(ts: Sequence[Tensor], dim: int) -> Tensor:
     shape = list(first.shape)
     shape[dim] = sum([t.shape[dim] for t in ts])
     if dim >= first.sparse_dim:
-        return _cat_dense([t.array for t in ts], dim - first.sparse_dim + 1, shape)
+        return _cat_dense([t._array for t in ts], dim - first.sparse_dim + 1, shape)
     parts, before = [], 0
     for t in ts:
-        indices = t.array.indices.clone()
+        indices = t._array.indices.clone()
         indices[dim] += before
         parts.append(indices)
         before += t.shape[dim]
-    return coo(tensors.cat(parts, 1), tensors.cat([t.array.values for t in ts]), shape)
+    return coo(tensors.cat(parts, 1), tensors.cat([t._array.values for t in ts]), shape)
 
 
 def _cat_dense(arrays: Sequence[Coo], dim: int, shape: Sequence[int]) -> Tensor:
@@ -149,7 +149,7 @@ def _stack(ts: Sequence[Tensor], dim: int) -> Tensor:
 
 @CooBackend.rule("unsqueeze")
 def _unsqueeze(t: Tensor, dim: int) -> Tensor:
-    array: Coo = t.array
+    array: Coo = t._array
     dim = wrap_dim(dim, t.dim() + 1)
     shape = (*t.shape[:dim], 1, *t.shape[dim:])
     if dim > array.sparse_dim:
@@ -171,7 +171,7 @@ def _in_range(t: Tensor, dim: int, index: int, name: str = "select") -> int:
 
 @CooBackend.rule("select.int")
 def select(t: Tensor, dim: int, index: int) -> Tensor:
-    array: Coo = t.array
+    array: Coo = t._array
     if not t.dim():
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, t.dim())
@@ -189,7 +189,7 @@ def select(t: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _selected(t: Tensor, dim: int, index: int, name: str) -> Tensor:
-    array = t.array
+    array = t._array
     index, batch = _in_range(t, dim, index, name), len(array.batch)
     if dim < batch:
         shape = (*t.shape[:dim], *t.shape[dim + 1 :])
@@ -200,7 +200,7 @@ def _selected(t: Tensor, dim: int, index: int, name: str) -> Tensor:
                 f"{name}(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
             )
         made = select(t.to_sparse(), dim, index)
-        made.array.coalesced = True
+        made._array.coalesced = True
         return made
     return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)
 
@@ -208,11 +208,11 @@ def _selected(t: Tensor, dim: int, index: int, name: str) -> Tensor:
 @CompressedBackend.rule("select.int")
 def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
     """What is selected; that of several blocks has to lie in steps in PyTorch's memory."""
-    dim, array = wrap_dim(dim, t.dim()), t.array
+    dim, array = wrap_dim(dim, t.dim()), t._array
     made = _selected(t, dim, index, "select")
     if array.blocked and is_coo(made):
         height, width = array.blocksize
-        count = made.array.nnz // array.blocksize[1 - dim]
+        count = made._array.nnz // array.blocksize[1 - dim]
         if t.layout is sparse_bsc:
             in_steps = dim == 1 or width == 1
         else:
@@ -224,7 +224,7 @@ def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
 
 def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
     """The tensor without a dense dimension."""
-    starts, plain, _ = t.array.parts()
+    starts, plain, _ = t._array.parts()
     return compressed(t.layout, starts, plain, values, (*t.shape[:dim], *t.shape[dim + 1 :]))
 
 
@@ -241,9 +241,9 @@ def _select_copy(t: Tensor, dim: int, index: int) -> Tensor:
 @CompressedBackend.rule("resize_", in_place=True)
 def _resize(t: Tensor, size: Sequence[int]) -> None:
     """Give a matrix of compressed rows more columns, or other rows; the last one has the values of those taken away."""
-    array = t.array
+    array = t._array
     if t.layout is not sparse_csr or len(size) != 2 or t.dim() != 2:
-        raise missing_kernel_of("resize_", t.backend.real)
+        raise missing_kernel_of("resize_", t._backend.real)
     if size[1] < t.shape[1]:
         raise RuntimeError(
             "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original "
@@ -258,7 +258,7 @@ def _resize(t: Tensor, size: Sequence[int]) -> None:
 
 @CooBackend.rule("index_select")
 def index_select(t: Tensor, dim: int, index: Tensor) -> Tensor:
-    array: Coo = t.array
+    array: Coo = t._array
     if not t.dim():
         raise IndexError("index_select() cannot be applied to a 0-dim tensor.")
     if index.dim() != 1 or is_sparse(index) or index.dtype is not dt.int64:
@@ -297,7 +297,7 @@ def _narrow_copy(t: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise RuntimeError(
             f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {t.shape[dim]})."
         )
-    array: Coo = t.array
+    array: Coo = t._array
     if dim >= array.sparse_dim:
         shape = (*t.shape[:dim], length, *t.shape[dim + 1 :])
         values = array.values.narrow(dim - array.sparse_dim + 1, start, length)

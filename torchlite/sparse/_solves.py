@@ -19,7 +19,7 @@ def _triangular_solve(self: Tensor, A: Tensor, *how: bool) -> tuple[Tensor, Tens
     if A.layout is sparse_csc:
         raise ValueError("triangular_solve: unsupported sparse layout.")
     if A.layout not in (sparse_csr, sparse_bsr) or is_sparse(self):
-        raise (A if is_sparse(A) else self).backend.real.missing("empty_strided", makes=True)
+        raise (A if is_sparse(A) else self)._backend.real.missing("empty_strided", makes=True)
     solution: Tensor = _TRIANGULAR.apply(self, A.to_dense(), *how)[0]
     return solution, self.new_empty(0)
 
@@ -29,4 +29,4 @@ def _solve(self: Tensor, *more: Any) -> Any:
     """Rows are for another solver, which there is none of on the CPU."""
     by_rows = self.layout is sparse_csr
     t = next(t for t in (self, *more) if is_sparse(t))
-    raise t.backend.real.missing("_spsolve" if by_rows else "empty_strided", makes=True)
+    raise t._backend.real.missing("_spsolve" if by_rows else "empty_strided", makes=True)

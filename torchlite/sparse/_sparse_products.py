@@ -18,13 +18,13 @@ def _full_rows(mat1: Tensor, mat2: Tensor, kernel: str) -> tuple[Tensor, Tensor]
     check_kernel(kernel, mat1.dtype)
     rows, columns, values = places_of(mat1)
     there, which = rows.unique(return_inverse=True)
-    places = which.array, columns.array, values.array
-    return there, product(places, by_rows(mat2), there.shape[0], mat1.backend.home, True)
+    places = which._array, columns._array, values._array
+    return there, product(places, by_rows(mat2), there.shape[0], mat1._backend.home, True)
 
 
 def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     if not is_coo(mat1):
-        raise missing_kernel_of("hspmm", mat1.backend.real)
+        raise missing_kernel_of("hspmm", mat1._backend.real)
     check_product(mat1, mat2, "hspmm")
     there, made = _full_rows(mat1, mat2, "addmm_sparse_dense")
     return coo(there.unsqueeze(0), made, (mat1.shape[0], mat2.shape[1]))
@@ -45,8 +45,8 @@ def _sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -
     there, made = _full_rows(mat1, mat2, "sspmm")
     rows = there.repeat_interleave(width)
     columns = tensors.arange(width, device=rows.device).repeat(there.shape[0])
-    indices = tensors.cat([self.array.indices, tensors.stack([rows, columns])], 1)
-    values = tensors.cat([self.array.values * beta, made.flatten() * alpha])
+    indices = tensors.cat([self._array.indices, tensors.stack([rows, columns])], 1)
+    values = tensors.cat([self._array.values * beta, made.flatten() * alpha])
     return coo(indices, values, (mat1.shape[0], width))
 
 

@@ -36,7 +36,7 @@ def _publish_copy(name: str) -> None:
 
     def call(self: Tensor) -> Tensor:
         if is_coo(self):
-            raise missing_kernel_of(f"{name}_copy", self.backend.real)
+            raise missing_kernel_of(f"{name}_copy", self._backend.real)
         return getattr(self, name)().clone()
 
     publish_python(f"{name}_copy(Tensor self)", call, method=False)
@@ -49,7 +49,7 @@ for _name in _PARTS:
 
 def _norm(self: Tensor, p: Any = 2, dim: Any = (), keepdim: bool = False, dtype: dt.dtype | None = None) -> Tensor:
     if not (is_coo(self) or is_compressed(self)):
-        raise missing_kernel_of("native_norm" if dim == () else "native_norm.ScalarOpt_dim_dtype", self.backend.real)
+        raise missing_kernel_of("native_norm" if dim == () else "native_norm.ScalarOpt_dim_dtype", self._backend.real)
     return tensors.norm(self, 2 if p is None else p, dim or None, keepdim, dtype=dtype)
 
 

@@ -140,10 +140,10 @@ def _agree(backend: Backend, result: Any, wanted: Any, layout: bool) -> None:
         if layout:
             assert result.stride() == wanted.stride(), f"strides {result.stride()} instead of {wanted.stride()}"
         if wanted.layout is not strided:
-            _agree(backend, result.array.parts(), wanted.array.parts(), layout=False)
+            _agree(backend, result._array.parts(), wanted._array.parts(), layout=False)
         elif backend.values:
             tolerance = _TOLERANCE.get(wanted.dtype, 1e-4)
-            values = [backend.to_host(result.array), get_backend().to_host(wanted.array)]
+            values = [backend.to_host(result._array), get_backend().to_host(wanted._array)]
             plain = [v.astype(_PLAIN.get(v.dtype.kind, v.dtype)) for v in values]
             np.testing.assert_allclose(*plain, rtol=tolerance, atol=tolerance)  # type: ignore[call-overload]
     else:

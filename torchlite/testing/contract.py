@@ -52,7 +52,7 @@ class Bench:
     def shows(self, t: Any, values: Any) -> None:
         """Check a tensor likewise."""
         assert t.device == self.device, f"on {t.device}"
-        self.holds(t.array, values)
+        self.holds(t._array, values)
 
 
 def raises(kind: type[Exception] | tuple[type[Exception], ...], f: Callable[[], Any], *words: str) -> None:

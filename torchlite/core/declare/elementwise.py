@@ -20,7 +20,7 @@ from .op_node import OpNode
 
 def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Undo broadcasting: sum `g` down to `shape`."""
-    have = g.array.shape
+    have = g._array.shape
     if have == shape:
         return g
     if not shape:
@@ -65,7 +65,7 @@ def _form_for(edge: Any, operand: Any) -> Any:
     """The form of an operand's gradient: what it leads to may have another shape than a view reshaped in place."""
     if edge.__class__ is not tuple or not isinstance(operand, TensorBase):
         return form_of(operand)
-    return (edge[0].output_forms[edge[1]][0], operand.dtype, operand.backend.home)
+    return (edge[0].output_forms[edge[1]][0], operand.dtype, operand._backend.home)
 
 
 _WIDE_COMPLEX = {dt.complex32: dt.complex64}
@@ -150,7 +150,7 @@ class Elementwise(Op):
             raise error
         if not self._accepts(common):
             self.check_numbers(values, common)
-            errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
+            errors.broadcast_shapes(*[v._array.shape for i in self.operands for v in tensors_in(values[i])])
             label = kernel_names.get(self.name, self.label) if common in RARE else self.label
             raise errors.not_implemented_for(label, common)
         return common
@@ -194,9 +194,9 @@ class Elementwise(Op):
             if kind in PLAIN:
                 if common is None:
                     common = value.dtype
-                if value.dtype is not common or value.backend is not backend:
+                if value.dtype is not common or value._backend is not backend:
                     return None
-                arguments[i] = value.array
+                arguments[i] = value._array
             elif (kind is float and common in fast.PRECISE) or (kind is int and common in fast.WHOLE):
                 arguments[i] = scalar_array(value, common, backend)
             elif value is not None:
@@ -226,14 +226,14 @@ class Elementwise(Op):
         rounded = self.halves != "mixed"
         if value.__class__ in (float, int, bool):
             return float(scalar_array(value, common, get_backend())) if rounded else float(value)
-        is_number = isinstance(value, TensorBase) and not value.array.ndim
+        is_number = isinstance(value, TensorBase) and not value._array.ndim
         return converted(value, common if rounded or not is_number else dt.WIDE[common], backend)
 
     def run(self, state: State, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         try:
             return self.arranged(state.quiet(kernel, *arguments), values)
         except ValueError:
-            shapes = [v.array.shape for i in self.operands for v in tensors_in(values[i])]
+            shapes = [v._array.shape for i in self.operands for v in tensors_in(values[i])]
             errors.rather(errors.broadcast_shapes, *shapes)
             raise
 
@@ -247,7 +247,7 @@ class Elementwise(Op):
         for i in self.operands:
             value = values[i]
             if isinstance(value, TensorBase):
-                array = value.array
+                array = value._array
                 shape = array.shape
                 if not array.flags.c_contiguous or (array.base is not None and (1 in shape or 0 in shape)):
                     break
@@ -256,10 +256,10 @@ class Elementwise(Op):
         operands = [i for i in self.operands if values[i] is not None]
         places = [i for i in operands if isinstance(values[i], TensorBase)]
         tensors = [values[i] for i in places]
-        backend = tensors[0].backend
+        backend = tensors[0]._backend
         if outputs.__class__ is not backend.Array or len(outputs.shape) < 2 or not backend.strided:
             return outputs
-        forms = [(t.array.shape, backend.strides(t.array)) for t in tensors]
+        forms = [(t._array.shape, backend.strides(t._array)) for t in tensors]
         common = tensors[-1].dtype
         numbers = len(tensors) < len(operands)
         changed = (numbers or self.floating) and outputs.dtype != common.numpy
@@ -279,12 +279,12 @@ class Elementwise(Op):
         check_no_overlap(out)
         for other in read:
             check_apart(out, other)
-        if any([other is out for other in read]) and not out.backend.lazy:
-            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
-            if out.array.shape != shape:
+        if any([other is out for other in read]) and not out._backend.lazy:
+            shape = errors.broadcast_shapes(*[t._array.shape for t in read])
+            if out._array.shape != shape:
                 self.apply(*values)  # which may be refused
                 raise RuntimeError(
-                    f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
+                    f"output with shape {list(out._array.shape)} doesn't match the broadcast shape {list(shape)}"
                 )
         try:
             made = super().into(out, values)
@@ -300,8 +300,8 @@ class Elementwise(Op):
         try:
             super().overwrite(self_, before, values)
         except NotImplementedError:
-            shapes = [t.array.shape for i in self.operands for t in tensors_in(values[i])]
-            errors.rather(errors.within, self_.array.shape, errors.broadcast_shapes(*shapes))
+            shapes = [t._array.shape for i in self.operands for t in tensors_in(values[i])]
+            errors.rather(errors.within, self_._array.shape, errors.broadcast_shapes(*shapes))
             self.rather_castable(values, self_.dtype)
             raise
 
@@ -325,7 +325,7 @@ class Elementwise(Op):
         shape, d, _ = form
         for i, _ in self.rules:
             value = values[i]
-            if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
+            if isinstance(value, TensorBase) and (value.dtype is not d or value._array.shape != shape):
                 return tuple([_form_for(edge, values[i]) for (i, _), edge in zip(self.rules, edges, strict=True)])
         return None
 
@@ -342,7 +342,7 @@ class Elementwise(Op):
 
 def contiguous(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     """`arranged` for results that are contiguous, however the operands lie."""
-    backend = next(t for i in op.operands for t in tensors_in(values[i])).backend.real
+    backend = next(t for i in op.operands for t in tensors_in(values[i]))._backend.real
     if outputs.__class__ is not backend.Array:
         return outputs
     return backend.ordered(outputs, contiguous_strides(outputs.shape))
@@ -353,9 +353,9 @@ def as_operand(at: int) -> Callable[[Op, Any, Sequence[Any]], Any]:
 
     def arranged(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
         operand = values[at]
-        if outputs.shape != operand.array.shape:
+        if outputs.shape != operand._array.shape:
             return outputs
-        return operand.backend.real.ordered(outputs, dense_strides(operand.array.shape, operand.stride()))
+        return operand._backend.real.ordered(outputs, dense_strides(operand._array.shape, operand.stride()))
 
     return arranged
 
@@ -422,7 +422,7 @@ class Scaled(Binary):
         elif isinstance(alpha, complex) and not common.is_complex:
             refused = "For non-complex input tensors, argument alpha must not be a complex number."
         if refused is not None:
-            errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
+            errors.broadcast_shapes(*[v._array.shape for v in values[:2] if isinstance(v, TensorBase)])
             raise RuntimeError(refused)
         super().check_numbers(values, common)
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def as_now(value: Any, target: Tensor) -> Any:
     """An operand that shares its writes with `target`, as it is before the next one."""
     if not isinstance(value, TensorBase) or not (
-        value is target or (value.counter is not None and value.counter is target.counter)
+        value is target or (value._counter is not None and value._counter is target._counter)
     ):
         return value
     twin = value._alias()
-    twin.edge, twin.array, twin.counter = resolve(value), value.backend.real.copy(value.array), None
+    twin._edge, twin._array, twin._counter = resolve(value), value._backend.real.copy(value._array), None
     return twin
 
 
@@ -35,8 +35,8 @@ def _kept(t: Tensor) -> Any:
     """A copy of a tensor's memory from before a write, for what is kept of it."""
     state = local.state
     if state.mode.seer is None:
-        return t.backend.real.copy(t.array)
-    return state.within(silent(state.mode), lambda: t.clone().array)  # which modes see
+        return t._backend.real.copy(t._array)
+    return state.within(silent(state.mode), lambda: t.clone()._array)  # which modes see
 
 
 class InPlace(Recording):
@@ -54,14 +54,14 @@ class InPlace(Recording):
             follow_bases([t for value in values for t in tensors_in(value)])
         if state.mode.marks and state.levels:
             check_own(self, self_)
-        backend = self_.backend
+        backend = self_._backend
         recording = False
         for value in values[1:]:
             for t in tensors_in(value):
                 recording = recording or (state.mode.grad and requires_grad(t))
-                if t.backend.level > backend.level:
-                    backend = t.backend
-        if backend is not self_.backend:
+                if t._backend.level > backend.level:
+                    backend = t._backend
+        if backend is not self_._backend:
             backend.adopt(self_)
         grad = state.mode.grad and bool(self.rules)
         if grad:
@@ -69,7 +69,7 @@ class InPlace(Recording):
         before = self_._alias()
         edges = None
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
-            before.edge = resolve(self_)
+            before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
@@ -85,8 +85,8 @@ class InPlace(Recording):
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
-                before.array = _kept(self_)
-                before.counter = None
+                before._array = _kept(self_)
+                before._counter = None
         if backend.level:
             backend.overwrite(self, self_, before, values)
         elif state.mode.seer is not None:
@@ -102,7 +102,7 @@ class InPlace(Recording):
         """Refuse to write to one place several times, or to what is still to be read."""
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
-        lazy = target.backend.lazy  # such a target is a copy, until that is written back
+        lazy = target._backend.lazy  # such a target is a copy, until that is written back
         if self.warns is not None and not lazy and overlaps(target):
             for name, indexing in self.warns(target, *values).items():
                 warn_of_overlap(name, indexing)
@@ -124,13 +124,13 @@ class InPlace(Recording):
 
     def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> OpNode:
         node = self.record_on(edges, (before, *values[1:]), (self_._alias(),))
-        counter = self_.counter
+        counter = self_._counter
         node.saved_entries = type(node.saved_entries)([
-            (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
+            (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0]._counter is counter else entry
             for entry in node.saved_entries  # operands over the memory just written to were read before that
         ])  # fmt: skip
         set_history(self_, node)
-        if self_.edge.__class__ is View and not (self_.backend.level or local.state.mode.moving):
+        if self_._edge.__class__ is View and not (self_._backend.level or local.state.mode.moving):
             node.saved_entries = type(node.saved_entries)([
                 SavedWrite(entry, self_) if entry.__class__ is SavedOutput else entry for entry in node.saved_entries
             ])  # fmt: skip
@@ -150,7 +150,7 @@ class InPlace(Recording):
 
         def run(state: State, mode: Mode, tensors: list[Tensor]) -> Tensor:
             target, values = tensors[0], bound(tensors)
-            if mode.grad and any([t.edge is not None for t in tensors]):
+            if mode.grad and any([t._edge is not None for t in tensors]):
                 return self.apply_in_place(values)
             if several:
                 self.check_memory(target, values[1:])
@@ -166,7 +166,7 @@ class InPlace(Recording):
             return None
         target, (call, values) = values[0], self.as_step(values)
         made = call(*values)
-        if made.dtype is not target.dtype or made.array.shape != target.array.shape:
+        if made.dtype is not target.dtype or made._array.shape != target._array.shape:
             return None
         template = filler(values, at, len(tensors))([None] * len(tensors))
         return ((call, tuple(template), tuple(at)),), len(tensors)

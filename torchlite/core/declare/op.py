@@ -113,7 +113,7 @@ class Op(PublicForms):
             if (instead := out_of_memory(error)) is not error:
                 raise instead from None
             for t in [t for value in values for t in tensors_in(value)]:
-                if t.backend.level and (first := t.backend.real.lacks(self, values)) is not None:
+                if t._backend.level and (first := t._backend.real.lacks(self, values)) is not None:
                     raise first from None
             if mode.grad and self.asks:
                 self.check_recordable(values, hooks)

@@ -125,7 +125,7 @@ def shape_at(edge: Any) -> tuple[int, ...]:
     """The shape of what an edge leads to; nothing where nobody asks for its gradient."""
     if edge is None:
         return ()
-    shape: tuple[int, ...] = edge[0].output_forms[edge[1]][0] if edge.__class__ is tuple else edge.array.shape
+    shape: tuple[int, ...] = edge[0].output_forms[edge[1]][0] if edge.__class__ is tuple else edge._array.shape
     return shape
 
 

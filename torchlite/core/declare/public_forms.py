@@ -40,7 +40,7 @@ def _told_of_write(out: Any, values: Sequence[Any]) -> Any:
     """Who is told of a write to a tensor given, if anybody: a dispatch mode, or the classes of tensors."""
     if is_watched():
         return local.state.mode.seer
-    return next((t.backend.real for v in (out, *values) for t in tensors_in(v) if t.backend.handed), None)
+    return next((t._backend.real for v in (out, *values) for t in tensors_in(v) if t._backend.handed), None)
 
 
 class PublicForms(InPlace):

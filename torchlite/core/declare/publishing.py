@@ -165,7 +165,7 @@ def publish_python(
 def _taken_over(first: Any) -> Any:
     """The backend that hands calls to the class of a tensor, or of the first of a list, if there is such a class."""
     t = first[0] if isinstance(first, (list, tuple)) and first else first
-    return t.backend.real if isinstance(t, TensorBase) and t.backend.handed else None
+    return t._backend.real if isinstance(t, TensorBase) and t._backend.handed else None
 
 
 def seen_whole(

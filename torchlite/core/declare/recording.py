@@ -45,9 +45,9 @@ class Recording(Declaration):
             value = values[i]
             kind = value.__class__
             if kind is tuple:
-                if [t for t in value if t.__class__ not in PLAIN or t.edge is not None]:
+                if [t for t in value if t.__class__ not in PLAIN or t._edge is not None]:
                     break
-            elif kind not in NO_TENSOR and (kind not in PLAIN or value.edge is not None):
+            elif kind not in NO_TENSOR and (kind not in PLAIN or value._edge is not None):
                 break
         else:
             return None
@@ -57,7 +57,7 @@ class Recording(Declaration):
             if value.__class__ is tuple or value.__class__ is list:
                 edges.extend([edge_of(item) for item in value])
             else:
-                edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
+                edges.append(None if value.__class__ in PLAIN and value._edge is None else edge_of(value))
         for edge in edges:
             if edge is not None:
                 return self.recordable(edges, values)
@@ -78,10 +78,10 @@ class Recording(Declaration):
     def recordable(self, edges: list[Any], values: Sequence[Any]) -> list[Any] | None:
         """The edges to record; None where all tensors were made in inference mode, which autograd then passes over."""
         first = values[self.operands[0]]
-        if first.__class__ not in PLAIN or first.counter is UNVERSIONED:
+        if first.__class__ not in PLAIN or first._counter is UNVERSIONED:
             operands = [values[i] for i in self.operands]
             tensors = [t for value in operands for t in tensors_in(value)]
-            if len(tensors) >= len(operands) and all([t.counter is UNVERSIONED for t in tensors]):
+            if len(tensors) >= len(operands) and all([t._counter is UNVERSIONED for t in tensors]):
                 return None
         return [None if e is NOWHERE else e for e in edges]
 
@@ -115,7 +115,7 @@ class Recording(Declaration):
         if node_class.fails:
             node.sequence_nr = FIRST
         for nr in through:
-            results[nr].edge = (node, nr)
+            results[nr]._edge = (node, nr)
         self.save(node, values, results)
         return node
 
@@ -137,7 +137,7 @@ class Recording(Declaration):
             entry[0] if entry.__class__ is tuple else entry.tensor  # type: ignore[union-attr]
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
-        odd = [b for b in [t.backend for t in kept] if b.lazy or b.handed or b.layout is not strided]
+        odd = [b for b in [t._backend for t in kept] if b.lazy or b.handed or b.layout is not strided]
         some = saved.count(None) < len(saved)
         node.saved_entries = Hooked(saved) if some and (stack or odd) else tuple(saved)
         if self._to_note:
@@ -200,7 +200,7 @@ class Recording(Declaration):
                         entry = saved[s]
                         if entry.__class__ is tuple:
                             tensor, version = entry
-                            counter = tensor.counter
+                            counter = tensor._counter
                             if counter is None or counter.n == version:
                                 arguments.append(tensor)
                                 continue

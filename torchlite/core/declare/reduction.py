@@ -61,17 +61,17 @@ class Along(Op):
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
         """Dimensions are looked at before the memory that is to be written to."""
         if self.dim_at is not None and values[self.dim_at - 1].__class__ is int:
-            errors.wrap_dim(values[self.dim_at - 1], target.array.ndim)
+            errors.wrap_dim(values[self.dim_at - 1], target._array.ndim)
         super().check_memory(target, values)
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
         t: Tensor = values[0]
         d = t.dtype
         asked = None if self.dtype_at is None else values[self.dtype_at]
-        ndim = t.array.ndim
+        ndim = t._array.ndim
         place = self.place(values, ndim)
         error = None if self.refuse is None else self.refuse(asked or d)
-        busy = t.array.size and not is_idle(self.name, values)
+        busy = t._array.size and not is_idle(self.name, values)
         if error is not None and (busy or not isinstance(error, NotImplementedError)):
             raise error
         if busy:  # where no kernel runs, none is missing
@@ -81,7 +81,7 @@ class Along(Op):
         elif d.category < dt.FLOAT and self.integers != "keep":
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
         compute = d if d in dt.HALVES and backend.takes_halves(self) else dt.WIDE.get(d, d)
-        array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
+        array = t._array if t.dtype is compute else local.state.quiet(backend.cast, t._array, compute.numpy)
         arguments = [array, *place, *[array_of(values[i]) for i in self.rest]]
         if not ndim and arguments[1] is not None:
             arguments[0] = array.reshape(1)
@@ -97,10 +97,10 @@ class Along(Op):
         if outputs.__class__ is tuple:
             return tuple([self.arranged(o, values) for o in outputs])
         t = values[0]
-        backend = t.backend.real
+        backend = t._backend.real
         if outputs.__class__ is not backend.Array:  # a number
             return outputs
-        if not t.array.ndim:
+        if not t._array.ndim:
             return outputs.reshape(())
         if not outputs.flags.c_contiguous:
             return backend.copy(outputs, "C")
@@ -126,7 +126,7 @@ class Along(Op):
 
     def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
         t: Tensor = values[0]
-        return t.array.shape, t.dtype, self.lost(values, t.array.ndim)
+        return t._array.shape, t.dtype, self.lost(values, t._array.ndim)
 
     def lost(self, values: Sequence[Any], ndim: int) -> tuple[int, ...]:
         """The dimensions that results lack, one after the other."""
@@ -137,7 +137,7 @@ class Along(Op):
         if g is None:
             return grads
         shape, d, _ = node.operand_forms
-        if g.array.shape != shape or (self.linear and not shape and is_watched()):
+        if g._array.shape != shape or (self.linear and not shape and is_watched()):
             g = g.expand(shape)
         return [g if g.dtype is d else fit_gradient(g, shape, d, self.real_parts)]
 

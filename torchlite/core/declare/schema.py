@@ -87,7 +87,7 @@ def _number(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if hasattr(value, "backend") and not value.array.shape:
+    if hasattr(value, "_backend") and not value._array.shape:
         miss()
         return value.item()
     raise Mismatch
@@ -112,7 +112,7 @@ def _int(value: Any) -> int:
 def _float(value: Any) -> float:
     if isinstance(value, (int, float, np.number)):
         return float(value)
-    if hasattr(value, "backend") and not value.array.shape:
+    if hasattr(value, "_backend") and not value._array.shape:
         miss()
         return float(value)
     raise Mismatch

@@ -32,11 +32,11 @@ class ViewOp(Op):
     @staticmethod
     def given(t: Any, source: Tensor) -> Any:
         """A tensor that a dispatch mode gave as a view, to be given its history here."""
-        if not isinstance(t, Tensor) or t.backend.level:
+        if not isinstance(t, Tensor) or t._backend.level:
             return t
-        if t is source or t.edge.__class__ is not View:
+        if t is source or t._edge.__class__ is not View:
             return t._alias()
-        t.edge = None  # it was made where nothing is recorded
+        t._edge = None  # it was made where nothing is recorded
         return t
 
     def shown(self, backend: Backend, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
@@ -55,9 +55,9 @@ class ViewOp(Op):
         source: Tensor = values[0]
         if state.adopted:
             follow_bases((source,))
-        backend = source.backend.real
+        backend = source._backend.real
         grad = mode.grad
-        if grad and source.edge.__class__ is View:  # PyTorch asks for histories first, and some may not be asked for
+        if grad and source._edge.__class__ is View:  # PyTorch asks for histories first, and some may not be asked for
             resolve(source)
         if self.check is not None:
             self.check(*values)
@@ -75,17 +75,17 @@ class ViewOp(Op):
                 several = isinstance(made, (tuple, list))
                 results = tuple([self.given(t, source) for t in (made if several else (made,))])
             else:
-                results, several = self.shown(backend, source.array, values)
-            if grad and source.edge is not None and self.rules:
+                results, several = self.shown(backend, source._array, values)
+            if grad and source._edge is not None and self.rules:
                 self.record(values, results)
             if mode.moving and self.rules:
                 mode.moving[-1].follow(self, values, results)
         for r in results:
-            if r.edge.__class__ is View or r.backend.handed:  # made by other views, as a batching rule may do
+            if r._edge.__class__ is View or r._backend.handed:  # made by other views, as a batching rule may do
                 continue
-            if source.counter is UNVERSIONED:
-                r.counter = UNVERSIONED
+            if source._counter is UNVERSIONED:
+                r._counter = UNVERSIONED
                 continue
-            view = r.edge = view_of(source, r.edge, kind, self, tuple(values[1:]))
-            r.counter = view.base.counter
+            view = r._edge = view_of(source, r._edge, kind, self, tuple(values[1:]))
+            r._counter = view.base._counter
         return results if several else results[0]

@@ -44,7 +44,7 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
                 results.append(g if fn is None else quiet(fn, *[_source(node, s, g) for s in sources]))
             else:
                 entry = saved[kept]
-                if entry.__class__ is tuple and entry[0].counter is not None and entry[0].counter.n != entry[1]:
+                if entry.__class__ is tuple and entry[0]._counter is not None and entry[0]._counter.n != entry[1]:
                     return None  # the general way says what went stale
                 results.append(quiet(fn, g, _source(node, kept, g)))
         return results if inputs is None else _summed(results, inputs, form[2], quiet)
@@ -69,20 +69,20 @@ def _product_backward(formulas: Any) -> Callable[..., Any]:
             entry = saved[first_kept]
             if entry.__class__ is tuple:
                 tensor, version = entry
-                counter = tensor.counter
+                counter = tensor._counter
                 if counter is not None and counter.n != version:
                     return None  # the general way says what went stale
-                first = quiet(first_fn, g, tensor.array)
+                first = quiet(first_fn, g, tensor._array)
             else:
                 first = quiet(first_fn, g, _source(node, first_kept, g))
         if second is not None:
             entry = saved[second_kept]
             if entry.__class__ is tuple:
                 tensor, version = entry
-                counter = tensor.counter
+                counter = tensor._counter
                 if counter is not None and counter.n != version:
                     return None
-                second = quiet(second_fn, g, tensor.array)
+                second = quiet(second_fn, g, tensor._array)
             else:
                 second = quiet(second_fn, g, _source(node, second_kept, g))
         return (first, second) if inputs is None else _summed((first, second), inputs, form[2], quiet)
@@ -137,14 +137,14 @@ def fetch(node: Any, places: Sequence[tuple[int, int]], arguments: list[Any], ba
         value = saved[place]
         if value.__class__ is tuple:
             value, version = value
-            if value.counter is not None and value.counter.n != version:
+            if value._counter is not None and value._counter.n != version:
                 return False
         elif value is not None:
             value = node.read(value)
         if isinstance(value, Tensor):
-            if value.backend.real is not backend or (value.dtype is not dtype and value.dtype.category == FLOAT):
+            if value._backend.real is not backend or (value.dtype is not dtype and value.dtype.category == FLOAT):
                 return False
-            value = value.array
+            value = value._array
         arguments[at] = value
     return True
 
@@ -221,4 +221,4 @@ def _source(node: Any, source: int, g: Any) -> Any:
     if source >= len(node.saved_entries):
         return node.plain_values[source - len(node.saved_entries)]
     value = node.read(node.saved_entries[source])
-    return value.array if isinstance(value, Tensor) else value
+    return value._array if isinstance(value, Tensor) else value

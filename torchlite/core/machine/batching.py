@@ -80,5 +80,5 @@ def refuse_batch(operands: Sequence[Tensor], message: str) -> None:
     levels = local.state.levels
     if levels:
         batches = {level.serial for level in levels if level.elements is not None}
-        if any([t.backend.home.level in batches for t in operands]):
+        if any([t._backend.home.level in batches for t in operands]):
             raise RuntimeError(message)

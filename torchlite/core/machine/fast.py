@@ -44,13 +44,13 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
         mode = state.mode
         if mode.plain and out is None and not more:
             try:
-                backend = input.backend
+                backend = input._backend
                 kernel = kernels[backend]
                 dtype = direct[input.dtype]
             except (AttributeError, KeyError):
                 pass
             else:
-                source = input.array
+                source = input._array
                 try:
                     array = state.quiet(kernel, source)
                 except MemoryError as error:
@@ -60,11 +60,11 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
                 elif source.base is not None and not array.flags.c_contiguous:
                     array = array[...]  # what is not row-major has a base
                 result = _new(Tensor)
-                result.array = array
-                result.dtype_ = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
-                if input.edge is not None and record is not None and mode.grad:
+                result._array = array
+                result._dtype = dtype
+                result._backend = backend
+                result._edge = result._counter = result._grad = result._extra = None
+                if input._edge is not None and record is not None and mode.grad:
                     record(input, result)
                 return result
         if mode.direct and out is None and input.__class__ is Tensor and not more:
@@ -91,7 +91,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         mode = state.mode
         if mode.plain and out is third and alpha is _ONE:  # both absent
             try:
-                backend = input.backend
+                backend = input._backend
                 dtype = input.dtype
                 kind = other.__class__
                 if kind is float or kind is int:
@@ -99,13 +99,13 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                     operand = other
                     edge = None
                 else:
-                    fits = other.backend is backend and other.dtype is dtype
-                    operand = other.array
-                    edge = other.edge
+                    fits = other._backend is backend and other.dtype is dtype
+                    operand = other._array
+                    edge = other._edge
                 if fits:
                     kernel = kernels[backend]
                     dtype = direct[dtype]
-                    source = input.array
+                    source = input._array
                     as_array = operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST
                     array = state.quiet(kernel, source, asarray(other, source.dtype) if as_array else operand)
                     if array.__class__ is not source.__class__:
@@ -116,11 +116,11 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                 fits = False
             if fits:
                 result = _new(Tensor)
-                result.array = array
-                result.dtype_ = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
-                if (edge is not None or input.edge is not None) and record is not None and mode.grad:
+                result._array = array
+                result._dtype = dtype
+                result._backend = backend
+                result._edge = result._counter = result._grad = result._extra = None
+                if (edge is not None or input._edge is not None) and record is not None and mode.grad:
                     record(input, other, result, source, operand)
                 return result
         if mode.direct and out is third and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
@@ -170,35 +170,36 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         mode = state.mode
         if mode.plain and writes and third is _ABSENT:
             try:
-                backend = self.backend
+                backend = self._backend
                 dtype = self.dtype
-                array = self.array
+                array = self._array
                 kind = other.__class__
                 if kind is float or kind is int:
                     fits = numbers and (dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH)
                     operand = other
                     edge = None
                 else:
-                    operand = other.array
-                    edge = other.edge
-                    counter = other.counter  # where it is the same, they may overlap
+                    operand = other._array
+                    edge = other._edge
+                    counter = other._counter  # where it is the same, they may overlap
                     fits = (
-                        other.backend is backend
+                        other._backend is backend
                         and other.dtype is dtype
-                        and (counter is None or counter is not self.counter)
+                        and (counter is None or counter is not self._counter)
                     )
                 if alpha is not _ONE and fits:
                     fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
                     if fits and backend in kernels:
                         operand = state.quiet(operator.mul, operand, alpha)
-                if fits and dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
+                unrecorded = not mode.grad or self._edge is edge is None
+                if fits and dtype in direct and 0 not in array.strides and unrecorded:
                     kernel = kernels[backend]
                     if operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST:
                         operand = asarray(other, array.dtype)
                     state.quiet(kernel, array, operand, array)
-                    counter = self.counter
+                    counter = self._counter
                     if counter is None:
-                        counter = self.counter = Counter()
+                        counter = self._counter = Counter()
                     counter.n += 1
                     return self
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
@@ -277,10 +278,10 @@ def recorder(op: Any, whole: bool = False) -> Callable[[Tensor, Tensor], None]:
     keeps_input, keeps_result = keeps.first, keeps.result
 
     def record(a: Tensor, result: Tensor) -> None:
-        edge = a.edge
+        edge = a._edge
         if edge.__class__ is not tuple:
             edge = a if edge is LEAF else resolve(a)
-        counter = a.counter
+        counter = a._counter
         dtype = result.dtype
         if edge is None or counter is UNVERSIONED or (a.dtype is not dtype and not whole):
             record_any(a, result)
@@ -289,12 +290,12 @@ def recorder(op: Any, whole: bool = False) -> Callable[[Tensor, Tensor], None]:
         node.next_edges = (edge,)
         node.sequence_nr = next(sequence)
         node.node_hooks = node.node_metadata = None
-        node.operand_forms = (a.array.shape, a.dtype, None) if whole else None
+        node.operand_forms = (a._array.shape, a.dtype, None) if whole else None
         node.plain_values = ()
-        node.output_forms = ((result.array.shape, dtype, result.backend),)
+        node.output_forms = ((result._array.shape, dtype, result._backend),)
         kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
         node.saved_entries = (*kept, _saved_result(result)) if keeps_result else kept
-        result.edge = (node, 0)
+        result._edge = (node, 0)
 
     return record
 
@@ -303,9 +304,9 @@ def _saved_result(result: Tensor) -> SavedOutput:
     """`SavedOutput` for the only result of a plain call, which nobody has seen yet."""
     saved = _new(SavedOutput)
     saved.output = saved.version = 0
-    result.counter = Counter()
-    saved.tensor = wrap_unmarked(result.array, result.dtype, result.backend)
-    saved.tensor.counter = result.counter
+    result._counter = Counter()
+    saved.tensor = wrap_unmarked(result._array, result.dtype, result._backend)
+    saved.tensor._counter = result._counter
     return saved
 
 
@@ -339,7 +340,7 @@ def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tenso
     values = (1,) * len(op.value_names)
 
     def record(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
-        first = a.edge
+        first = a._edge
         outputs = None
         if first.__class__ is tuple:
             outputs = first[0].output_forms
@@ -353,12 +354,12 @@ def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tenso
             second = counter = None
             other = one
         else:
-            second = b.edge
+            second = b._edge
             if second.__class__ is not tuple and second is not None:
                 second = b if second is LEAF else resolve(b)
             other = operand.shape
-            counter = b.counter
-        if (first is None and second is None) or counter is UNVERSIONED or a.counter is UNVERSIONED:
+            counter = b._counter
+        if (first is None and second is None) or counter is UNVERSIONED or a._counter is UNVERSIONED:
             record_any(a, b, result, source, operand)
             return
         node = new(number_class if number else node_class)
@@ -366,23 +367,24 @@ def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tenso
         node.sequence_nr = next(sequence)
         node.node_hooks = node.node_metadata = None
         node.plain_values = values
-        result.edge = (node, 0)
+        result._edge = (node, 0)
         dtype = result.dtype
         if one == other:
             node.operand_forms = None
-            if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype and outputs[0][2] is result.backend:
+            backend = result._backend
+            if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype and outputs[0][2] is backend:
                 node.output_forms = outputs  # the result has the form of the operand
             else:
-                node.output_forms = ((one, dtype, result.backend),)
+                node.output_forms = ((one, dtype, backend),)
         else:
-            shape = result.array.shape
+            shape = result._array.shape
             node.operand_forms = ((one, dtype), (other, dtype))
-            node.output_forms = ((shape, dtype, result.backend),)
+            node.output_forms = ((shape, dtype, result._backend),)
         kept_first = kept_second = None
         if keeps_second and (first is not None or always_second):
             kept_second = SavedNumber(b) if number else (b, 0 if counter is None else counter.n)
         if keeps_first and (second is not None or always_first):
-            counter = a.counter
+            counter = a._counter
             kept_first = (a, 0 if counter is None else counter.n)
         if keeps_first and keeps_second:
             node.saved_entries = (kept_first, kept_second) if first_leads else (kept_second, kept_first)
@@ -395,40 +397,40 @@ def _flat_pair_recorder(op: Any, record_any: Any, kept: Kept) -> Callable[[Tenso
 def wrap_unmarked(array: Array, d: dt.dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array, in a mode that is plain."""
     t = _new(Tensor)
-    t.array = array
-    t.dtype_ = d
-    t.backend = backend
-    t.edge = t.counter = t._grad = t.extra = None
+    t._array = array
+    t._dtype = d
+    t._backend = backend
+    t._edge = t._counter = t._grad = t._extra = None
     return t
 
 
 def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool, kind: str = ORDINARY) -> Tensor:
     """A view without a history of its own: `array` shows part of its memory, `step` is how."""
     result = _new(Tensor)
-    result.array = array
-    result.dtype_ = source.dtype
-    result.backend = source.backend
-    result._grad = result.extra = None
-    view = result.edge = _new(View)
-    parent = source.edge
+    result._array = array
+    result._dtype = source.dtype
+    result._backend = source._backend
+    result._grad = result._extra = None
+    view = result._edge = _new(View)
+    parent = source._edge
     view.edge = None
     if parent.__class__ is not View:
-        counter = source.counter
+        counter = source._counter
         if counter is None:
-            counter = source.counter = Counter()
+            counter = source._counter = Counter()
         elif counter is UNVERSIONED:
-            result.edge, result.counter = None, counter
+            result._edge, result._counter = None, counter
             return result
         view.base = source
         view.kind = kind if grad else NO_GRAD
         view.path = (step,)
     else:
-        counter = source.counter
+        counter = source._counter
         view.base = parent.base
         view.kind = parent.kind if grad else NO_GRAD
         view.path = (*parent.path, step)
     view.seen = counter.n  # type: ignore[union-attr]
-    result.counter = counter
+    result._counter = counter
     return result
 
 
@@ -440,9 +442,9 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Tensor, *shape: Any, **named: Any) -> Any:
         mode = local.state.mode
         if mode.plain and shape and not named and self.__class__ is Tensor:
-            edge = self.edge
+            edge = self._edge
             if edge is None or (edge.__class__ is View and not requires_grad(self)):
-                array = self.array
+                array = self._array
                 if array.flags.c_contiguous and array.size:
                     asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
                     try:
@@ -470,18 +472,18 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         mode = state.mode
         if mode.plain and not args and not named:
             try:
-                backend = input.backend
+                backend = input._backend
                 kernel = kernels[backend]
                 dtype = direct[input.dtype]
             except (AttributeError, KeyError):
                 pass
             else:
-                source = input.array
+                source = input._array
                 array = state.quiet(kernel, source, None, False)
                 if array.__class__ is not source.__class__:
                     array = backend.asarray(array)
                 result = wrap_unmarked(array, dtype, backend)
-                if record is not None and input.edge is not None and mode.grad:
+                if record is not None and input._edge is not None and mode.grad:
                     record(input, result)
                 return result
         return general(input, *args, **named)

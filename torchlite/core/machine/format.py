@@ -87,18 +87,18 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
 
 
 def _tensor_str(t: Any, tensor_contents: str | None) -> str:
-    if t.backend.layout is not strided and not t.backend.home.level:
+    if t._backend.layout is not strided and not t._backend.home.level:
         return _sparse_str(t)
-    if not (t.backend.strided or t.backend.handed):
-        return t.backend.shown(t.array)
+    if not (t._backend.strided or t._backend.handed):
+        return t._backend.shown(t._array)
     # Only subclasses that users define go by their own name.
-    own = type(t).__module__.partition(".")[0] in ("torchlite", "torch") and not t.backend.handed
+    own = type(t).__module__.partition(".")[0] in ("torchlite", "torch") and not t._backend.handed
     prefix = "tensor(" if own else f"{type(t).__name__}("
     text = prefix + (_contents(t, len(prefix)) if tensor_contents is None else tensor_contents)
     text = _completed(text, _suffixes(t), len(prefix))
-    if t.counter.__class__ is DatedCounter:  # PyTorch wraps whatever is made inside of a transform that differentiates
+    if t._counter.__class__ is DatedCounter:  # PyTorch wraps whatever is made inside of a transform that differentiates
         for level in local.state.levels:
-            if level.elements is None and level.serial < t.counter.born:
+            if level.elements is None and level.serial < t._counter.born:
                 text = level.shown(text)
     return text
 
@@ -123,7 +123,7 @@ def _sparse_str(t: Any) -> str:
     by_rows = t.layout in (sparse_csr, sparse_bsr)
     names = ("indices",) if t.layout is sparse_coo else _COMPRESSED_PARTS[by_rows]
     texts = []
-    for name, part in zip((*names, "values"), t.array.parts(), strict=True):
+    for name, part in zip((*names, "values"), t._array.parts(), strict=True):
         head = f"{name}=tensor("
         size = f", size={tuple(part.shape)}" if part.is_meta or not part.numel() else ""
         texts.append(f"{head}{_contents(part, len(prefix) + len(head))}{size})")

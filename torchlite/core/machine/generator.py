@@ -29,7 +29,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew from a seed."""
         if not isinstance(seed, int) or isinstance(seed, bool):
-            if hasattr(seed, "__index__") and not hasattr(seed, "array") and not isinstance(seed, bool):
+            if hasattr(seed, "__index__") and not hasattr(seed, "_array") and not isinstance(seed, bool):
                 raise TypeError("an integer is required")
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self.stream.seed(checked_seed(seed))
@@ -52,7 +52,7 @@ class Generator:
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` gave."""
-        if not hasattr(new_state, "array"):
+        if not hasattr(new_state, "_array"):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -106,7 +106,7 @@ class Generator:
 
 
 def _device(where: Any) -> device:
-    if hasattr(where, "array"):
+    if hasattr(where, "_array"):
         raise TypeError("Generator(): argument 'device' (position 1) must be torch.device, not Tensor")
     found = where if isinstance(where, device) else device(where)
     if found.type in ("meta", "vulkan"):

@@ -70,8 +70,8 @@ class DatedCounter(Counter):
 
 def dated(t: Tensor) -> Tensor:
     """A new tensor, made inside a transform."""
-    if t.counter is None:
-        t.counter = DatedCounter()
+    if t._counter is None:
+        t._counter = DatedCounter()
     return t
 
 
@@ -119,15 +119,15 @@ know(LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter, Dat
 
 
 def version_of(t: Tensor) -> int:
-    counter = t.counter
+    counter = t._counter
     return 0 if counter is None else counter.n
 
 
 def shared_counter(t: Tensor) -> Counter:
     """The counter of `t`, made now if it had none, for another tensor over the same memory."""
-    counter = t.counter
+    counter = t._counter
     if counter is None:
-        counter = t.counter = Counter()
+        counter = t._counter = Counter()
     return counter
 
 
@@ -272,7 +272,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__((), ((variable.array.shape, variable.dtype, variable.backend.home),))
+        super().__init__((), ((variable._array.shape, variable.dtype, variable._backend.home),))
         self.variable = variable
         self.sequence_nr = FIRST - 1
 

@@ -21,7 +21,7 @@ def steps_of(f: Callable[..., Any], values: Sequence[Any]) -> Any:
     """The op that a call of `f` on stand-ins comes to and its arguments, or a list of such steps; None for neither."""
     state = local.state
     tensors = [t for value in values for t in tensors_in(value)]
-    if any([t.backend.level for t in tensors]):
+    if any([t._backend.level for t in tensors]):
         return None
     noted = Noted(tensors, state.mode)
     try:

@@ -46,13 +46,13 @@ def computed(value: Any) -> Any:
     """An argument with the values of lazy tensors computed."""
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([computed(v) for v in value])
-    if isinstance(value, TensorBase) and value.backend.lazy:
+    if isinstance(value, TensorBase) and value._backend.lazy:
         if is_watched():  # a mode sees that the values are copied
             value = local.state.mode.seer(registry["clone"], (value, None))  # type: ignore[misc]
-        backend = value.backend
+        backend = value._backend
         if not backend.lazy:
             return value
-        array = backend.computed(value.array)
+        array = backend.computed(value._array)
         return (wrap if array.base is None else wrap_shown)(array, value.dtype, backend.home)
     return value
 
@@ -64,15 +64,15 @@ def values_in_inference(value: Any) -> Any:
 
 def in_memory(t: Any) -> Any:
     """A tensor with the values that are in memory."""
-    return wrap(t.array, t.dtype, t.backend.home) if t.backend.lazy else t
+    return wrap(t._array, t.dtype, t._backend.home) if t._backend.lazy else t
 
 
 def array_of(value: Any) -> Any:
     if value.__class__ in PLAIN:
-        return value.array
+        return value._array
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([array_of(v) for v in value])
-    return value.array if isinstance(value, TensorBase) else value
+    return value._array if isinstance(value, TensorBase) else value
 
 
 def alike(values: Sequence[Any], backend: Backend) -> bool:
@@ -80,7 +80,7 @@ def alike(values: Sequence[Any], backend: Backend) -> bool:
     kind = None
     for value in values:
         for t in value if value.__class__ is tuple else (value,):
-            if t.__class__ not in PLAIN or t.backend is not backend or (t.dtype is not kind is not None):
+            if t.__class__ not in PLAIN or t._backend is not backend or (t.dtype is not kind is not None):
                 return False
             kind = t.dtype
     return True
@@ -88,14 +88,14 @@ def alike(values: Sequence[Any], backend: Backend) -> bool:
 
 def converted(value: Any, to: dt.dtype, backend: Backend) -> Any:
     """Arrays of `to`'s type for a tensor or number, or a sequence of them."""
-    if value.__class__ in PLAIN and value.dtype is to and value.backend is backend:
-        return value.array
+    if value.__class__ in PLAIN and value.dtype is to and value._backend is backend:
+        return value._array
     if value.__class__ is tuple or value.__class__ is list:
         return [converted(v, to, backend) for v in value]
     if isinstance(value, TensorBase):
-        array = value.array
-        if value.backend.real is not backend:  # a 0-dim tensor of the CPU
-            array = backend.bring(array, value.backend.real)
+        array = value._array
+        if value._backend.real is not backend:  # a 0-dim tensor of the CPU
+            array = backend.bring(array, value._backend.real)
         return array if value.dtype is to else backend.cast(array, to.numpy)
     return None if value is None else scalar_array(value, to, backend)
 
@@ -123,7 +123,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Backend) -> Any:
     if (kind is float or kind is int) and d in _SINGLE_AND_DOUBLE and -_SAFE < value < _SAFE:
         return backend.asarray(value, d.numpy)
     if isinstance(value, TensorBase):
-        if not value.backend.values:
+        if not value._backend.values:
             return backend.empty((), d.numpy)
         value = value.item()
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
@@ -162,15 +162,15 @@ def described(source: Any, what: str) -> Any:
         return tuple([described(item, what) for item in source])
     if not isinstance(source, TensorBase):
         return () if what == "shape" else None
-    if what == "stride" and not source.backend.shows and source.backend.layout is not strided:
+    if what == "stride" and not source._backend.shows and source._backend.layout is not strided:
         return ()  # which sparse tensors have none of
-    value = source.array.shape if what == "shape" else getattr(source, what)
+    value = source._array.shape if what == "shape" else getattr(source, what)
     return value() if callable(value) else value
 
 
 def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
     """Shape, dtype and backend of a tensor; None for a number."""
-    return (value.array.shape, value.dtype, value.backend.home) if isinstance(value, TensorBase) else None
+    return (value._array.shape, value.dtype, value._backend.home) if isinstance(value, TensorBase) else None
 
 
 # The edge of an operand that requires grad but whose history was not recorded: a view made while nothing was.
@@ -181,7 +181,7 @@ def edge_of(value: Any) -> Any:
     """The edge an operand contributes; None for what has no gradient."""
     if not isinstance(value, TensorBase):
         return None
-    edge = value.edge
+    edge = value._edge
     if edge is None or edge.__class__ is tuple:
         return edge
     found = resolve(value)
@@ -198,13 +198,13 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
         value = values[i]
         kind = value.__class__
         if kind in PLAIN:
-            backend = value.backend.real
+            backend = value._backend.real
             if found is None or (backend is not found and backend.level > found.level):
                 found = backend
             elif backend is not found and not found.level:
                 return _mixed_backends(op, values)
         elif kind is tuple or kind is list:
-            backends = {t.backend.real if t.__class__ in PLAIN else None for t in value}
+            backends = {t._backend.real if t.__class__ in PLAIN else None for t in value}
             if found is not None:
                 backends.add(found)
             if len(backends) != 1 or None in backends:
@@ -221,16 +221,16 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
         if op.of_numbers:
             return get_backend(CPU)
         raise op.signature.refusal(values, {})
-    found = max([t.backend.real for t in tensors], key=_level)
+    found = max([t._backend.real for t in tensors], key=_level)
     if found.level:
         return found
     if op.moves:
-        return tensors[0].backend.real
-    strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
-    found = strong[0].backend.real
+        return tensors[0]._backend.real
+    strong = [t for t in tensors if t._array.shape or t._backend.device.type != "cpu"] or tensors
+    found = strong[0]._backend.real
     for t in strong:
-        if t.backend.real is not found:
-            raise errors.different_devices(found.device, t.backend.device)
+        if t._backend.real is not found:
+            raise errors.different_devices(found.device, t._backend.device)
     return found
 
 
@@ -241,7 +241,7 @@ def _level(backend: Backend) -> int:
 def result_type(*values: Any) -> dt.dtype:
     """The dtype that tensors and numbers promote to together."""
     kinds = tuple([
-        (v.dtype if v.array.shape else v.dtype.name)
+        (v.dtype if v._array.shape else v.dtype.name)
         if isinstance(v, TensorBase)
         else v.__class__ if v.__class__ is not int or v < _LONG else v >> 64
         for v in values
@@ -261,7 +261,7 @@ def _find_result_type(values: Sequence[Any]) -> dt.dtype:
     numbers: list[Any] = []
     for v in values:
         if isinstance(v, TensorBase):
-            (dimensioned if v.array.shape else zero_dim).append(v.dtype)
+            (dimensioned if v._array.shape else zero_dim).append(v.dtype)
         else:
             numbers.append(dt.of_operand(v))
     return dt.result_of(dimensioned, zero_dim, numbers)

@@ -25,7 +25,7 @@ def overrides(cls: type) -> bool:
         handler = getattr(cls, "__torch_function__", None)
         plain = handler is None or handler is _disabled_torch_function_impl or cls.__dict__.get("_plain", False)
         found = _OVERRIDES[cls] = not plain
-        if plain and hasattr(cls, "backend"):
+        if plain and hasattr(cls, "_backend"):
             PLAIN.add(cls)
     return found
 

@@ -49,12 +49,12 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor], levels: Collectio
     for value in values:
         kind = value.__class__
         if kind is Tensor or kind in PLAIN:
-            level = value.backend.level
-            if value.counter is UNVERSIONED or (level and level not in levels):
+            level = value._backend.level
+            if value._counter is UNVERSIONED or (level and level not in levels):
                 return None
-            array = value.array
+            array = value._array
             try:
-                form += value.backend, value.dtype, array.shape, array.strides
+                form += value._backend, value.dtype, array.shape, array.strides
             except AttributeError:  # an array without strides
                 return None
             tensors.append(value)
@@ -113,7 +113,7 @@ class Plans:
 
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
-        if not {t.backend.level for t in tensors}.difference(_DEVICES, self.levels):  # else it would keep one that ends
+        if not {t._backend.level for t in tensors}.difference(_DEVICES, self.levels):  # it would keep one that ends
             self.note(form, make, plan)
 
     def note(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
@@ -186,10 +186,10 @@ def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
     made = []
     for value in values:
         if value.__class__ in PLAIN:
-            array = value.array
-            if any([t.array is array for t in stand_ins]):
+            array = value._array
+            if any([t._array is array for t in stand_ins]):
                 array = array[...]
-            value = wrap(array, value.dtype, value.backend)
+            value = wrap(array, value.dtype, value._backend)
             stand_ins.append(value)
         elif value.__class__ in _SEQUENCES:
             value = value.__class__(_replaced(value, stand_ins))
@@ -207,7 +207,7 @@ def plan_op(
     if (ready := op.ready(values, tensors)) is None:
         return None
     backend, kernel, arguments, out_dtype = ready
-    operands, sources = places(values, tensors), places(arguments, [t.array for t in tensors])
+    operands, sources = places(values, tensors), places(arguments, [t._array for t in tensors])
     if operands is None or sources is None:
         return None
     wrap_results = op.wrap_results
@@ -258,7 +258,7 @@ def kernel_alone(kernel: Any, arguments: tuple[Any, ...], d: dtype, numpy_type: 
 def one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
     """The device that all tensors of a call are on; None where there are several, or a form does not decide."""
     backend = common_backend(op, values)
-    if backend.level or any([t.backend.real is not backend for t in tensors]):
+    if backend.level or any([t._backend.real is not backend for t in tensors]):
         return None
     if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
         return None  # the default dtype decides
@@ -284,7 +284,7 @@ Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrap
 
 
 def _known(results: Sequence[Any]) -> Known:
-    return None if any([r is None for r in results]) else [(r.dtype, r.array.dtype) for r in results]
+    return None if any([r is None for r in results]) else [(r.dtype, r._array.dtype) for r in results]
 
 
 def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:

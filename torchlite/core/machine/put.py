@@ -28,15 +28,15 @@ def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = F
 
 def _is_written_plainly(t: Tensor) -> bool:
     """Whether a tensor is of a device, each of its elements has a place of its own, and nobody records the write."""
-    backend = t.backend
-    plain = backend is backend.home and backend.strided and not backend.level and t.counter is not UNVERSIONED
-    return plain and 0 not in t.array.strides
+    backend = t._backend
+    plain = backend is backend.home and backend.strided and not backend.level and t._counter is not UNVERSIONED
+    return plain and 0 not in t._array.strides
 
 
 def _counted(t: Tensor) -> Tensor:
-    counter = t.counter
+    counter = t._counter
     if counter is None:
-        counter = t.counter = Counter()
+        counter = t._counter = Counter()
     counter.n += 1
     return t
 
@@ -51,8 +51,8 @@ def _number(general: Callable[..., Tensor], number: int | None) -> Any:
             wanted: Any = value[0] if given else number
             kind = wanted.__class__
             fits = self.dtype in (WHOLE if kind is int else PRECISE) and (kind is int or kind is float)
-            if fits and -_FAR <= wanted < _FAR and (self.edge is None or not mode.grad) and _is_written_plainly(self):
-                self.backend.fill(self.array, wanted)
+            if fits and -_FAR <= wanted < _FAR and (self._edge is None or not mode.grad) and _is_written_plainly(self):
+                self._backend.fill(self._array, wanted)
                 return _counted(self)
         return general(self, *value, **named)
 
@@ -68,15 +68,15 @@ def _elements(general: Callable[..., Tensor]) -> Any:
             (other,) = others
             if (
                 self.dtype is other.dtype
-                and self.backend is other.backend
-                and (self.edge is other.edge is None or not mode.grad)
+                and self._backend is other._backend
+                and (self._edge is other._edge is None or not mode.grad)
                 and _is_written_plainly(self)
             ):
-                source, target = other.array, self.array
+                source, target = other._array, self._array
                 if self is other:
                     return _counted(self)
                 if source.shape == target.shape and source.base is target.base is None and source is not target:
-                    self.backend.write(target, source)
+                    self._backend.write(target, source)
                     return _counted(self)
         return general(self, *others, **named)
 

@@ -31,5 +31,5 @@ def rare_arguments(op: str, d: dt.dtype, values: Sequence[Any], backend: Backend
         return [array_of(v) for v in values], None
     wide = dt.complex64.numpy
     halves = [isinstance(v, TensorBase) and v.dtype is dt.complex32 for v in values]
-    arrays = [backend.cast(v.array, wide) if half else array_of(v) for v, half in zip(values, halves, strict=True)]
+    arrays = [backend.cast(v._array, wide) if half else array_of(v) for v, half in zip(values, halves, strict=True)]
     return arrays, dt.complex32

@@ -37,7 +37,7 @@ def recorder(
     notes = _notes(op, values, listed)
     if notes is None:
         return other or general
-    constant = [k for k, t in enumerate(tensors) if t.backend.level < listed[0].backend.level]
+    constant = [k for k, t in enumerate(tensors) if t._backend.level < listed[0]._backend.level]
     return _by_recipe(op, values, dict(operands), constant, results, notes, other or general)
 
 
@@ -82,9 +82,9 @@ def _source(edges_from: list[Any], keeping: list[Any], through: list[int], resha
         "node.node_hooks = node.node_metadata = None",
         "node.operand_forms = operand_forms",
         "node.plain_values = notes",
-        f"backend = {results[0]}.backend.home",
-        f"node.output_forms = ({' '.join([f'({r}.array.shape, {r}.dtype, backend),' for r in results])})",
-        *[f"{results[nr]}.edge = node, {nr}" for nr in through],
+        f"backend = {results[0]}._backend.home",
+        f"node.output_forms = ({' '.join([f'({r}._array.shape, {r}.dtype, backend),' for r in results])})",
+        *[f"{results[nr]}._edge = node, {nr}" for nr in through],
         f"node.saved_entries = ({' '.join(entries)})",
     ])  # fmt: skip
 
@@ -92,7 +92,7 @@ def _source(edges_from: list[Any], keeping: list[Any], through: list[int], resha
 def _edge(k: int, reshaped: bool) -> list[str]:
     """The lines that look for the edge of a tensor."""
     lines = [
-        f"edge{k} = t{k}.edge",
+        f"edge{k} = t{k}._edge",
         f"if edge{k}.__class__ is not tuple and edge{k} is not None:",
         f" edge{k} = t{k} if edge{k} is LEAF else edge_of(t{k})",
         f" if edge{k} is NOWHERE: return general(tensors, bound, results)",
@@ -104,7 +104,7 @@ def _entry(i: int, kept: tuple[Any, Any, Any, Any], edges_from: list[Any], singl
     """What is kept under a saved name: a tensor, several, a result or a constant."""
     _, which, nr, only_for = kept
     if which.__class__ is int:
-        entry = f"(t{which}, 0 if (counter := t{which}.counter) is None else counter.n)"
+        entry = f"(t{which}, 0 if (counter := t{which}._counter) is None else counter.n)"
     elif which is not None:
         entry = f"SavedList([pair(tensors[k]) for k in {which}])"
     else:
@@ -129,13 +129,13 @@ def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, 
 
 
 def _pair(t: Tensor) -> tuple[Tensor, int]:
-    counter = t.counter
+    counter = t._counter
     return t, 0 if counter is None else counter.n
 
 
 def _other_shape(edge: Any, t: Tensor) -> bool:
     """Whether an edge leads to what has another shape, as for a view that was reshaped in place."""
-    return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t.array.shape
+    return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t._array.shape
 
 
 _NAMES = {

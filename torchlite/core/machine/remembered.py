@@ -61,10 +61,10 @@ _WRAP_ONE = """
  if outputs.__class__ is not array_class: outputs = asarray(outputs)
  if outputs.dtype is numpy_type and outputs.base is None:
   results = new(Tensor)
-  results.array = outputs
-  results.dtype_ = result_type
-  results.backend = backend
-  results.edge = results.counter = results._grad = results.extra = None
+  results._array = outputs
+  results._dtype = result_type
+  results._backend = backend
+  results._edge = results._counter = results._grad = results._extra = None
  else: results = wrap_results(outputs, out_dtype, backend)"""
 _WRAP_SEVERAL = "results = wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)"
 
@@ -146,8 +146,8 @@ class _Structure(NamedTuple):
             kind = self.kinds[f"kind{self.number}_{name}"] = value.__class__
             alike = f"{name}.__class__ is kind{self.number}_{name}"
             if kind in PLAIN:
-                self.unless(f"{alike} and {name}.counter is not UNVERSIONED")
-                self.form.append(f"{name}.backend, {name}.dtype, (array := {name}.array).shape, array.strides,")
+                self.unless(f"{alike} and {name}._counter is not UNVERSIONED")
+                self.form.append(f"{name}._backend, {name}.dtype, (array := {name}._array).shape, array.strides,")
                 self.tensors.append(f"{name},")
             elif isinstance(value, (tuple, list)):
                 self.unless(f"{alike} and len({name}) == {len(value)}")
@@ -177,10 +177,10 @@ def of_kernel(
 
     It knows `names`; steps that are None are left out. What it is to do until results are settled, it asks each time.
     """
-    tracked = " or ".join([f"tensors[{k}].edge is not None" for k in range(count)])
+    tracked = " or ".join([f"tensors[{k}]._edge is not None" for k in range(count)])
     source = _OF_KERNEL.format(
         check="" if names["check"] is None else f"check({_filled('given', values, operands, '')})",
-        items=_filled("value", arguments, sources, ".array"),
+        items=_filled("value", arguments, sources, "._array"),
         wrap=_WRAP_ONE if names["single"] else _WRAP_SEVERAL,
         record="" if names["record"] is None else f"if mode.grad and ({tracked}): record(tensors, bound, results)",
         returned="results" if names["after"] is None else "after(results, tensors)",

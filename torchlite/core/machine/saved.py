@@ -45,7 +45,7 @@ class Entry(Protocol):
 
 def keep(value: Any, stack: Sequence[Hooks] = ()) -> Any:
     """The entry of an input. `stack` are the default hooks, of which the innermost pair packs it."""
-    if value.__class__ in PLAIN and not stack and value.counter is not UNVERSIONED:
+    if value.__class__ in PLAIN and not stack and value._counter is not UNVERSIONED:
         return (value, version_of(value))
     if value.__class__ is tuple or value.__class__ is list:
         return SavedList([keep(v, stack) for v in value])
@@ -72,7 +72,7 @@ def announce_write(t: Tensor, stack: Sequence[Hooks]) -> None:
 def check_keepable(value: Any) -> None:
     """Refuse an argument that backward cannot rely on: nothing counts the writes to an inference tensor."""
     for t in tensors_in(value):
-        if t.counter is UNVERSIONED:
+        if t._counter is UNVERSIONED:
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
                 "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
@@ -88,8 +88,8 @@ class SavedOutput(SavedOutputParts):
     def __init__(self, result: Tensor, output: int) -> None:
         counter = shared_counter(result)
         self.version = counter.n
-        self.tensor = _alias_without_history(result, result.edge is not None)
-        self.tensor.counter = counter
+        self.tensor = _alias_without_history(result, result._edge is not None)
+        self.tensor._counter = counter
         self.output = output
 
     def read(self, node: Node) -> Tensor:
@@ -108,14 +108,14 @@ class SavedOutput(SavedOutputParts):
 
     def with_history(self, node: Node) -> Tensor:
         tensor = _alias_without_history(self.tensor)
-        tensor.counter = self.tensor.counter
-        tensor.edge, tensor.extra = (node, self.output), self.tensor.extra  # which has the tangents
+        tensor._counter = self.tensor._counter
+        tensor._edge, tensor._extra = (node, self.output), self.tensor._extra  # which has the tangents
         return tensor
 
 
 def _told_of_aliases(t: Tensor) -> bool:
     """Whether somebody sees that another handle on a tensor is made."""
-    return t.backend.handed or _mode.local.state.mode.seer is not None
+    return t._backend.handed or _mode.local.state.mode.seer is not None
 
 
 def _alias_without_history(t: Tensor, followed: bool = True) -> Tensor:
@@ -123,7 +123,7 @@ def _alias_without_history(t: Tensor, followed: bool = True) -> Tensor:
     if followed and _told_of_aliases(t):
         state = _mode.local.state
         return state.within(_mode.silent(state.mode), registry["detach"].apply, t)
-    return wrap(t.array, t.dtype, t.backend.real)
+    return wrap(t._array, t.dtype, t._backend.real)
 
 
 class SavedNumber(SavedNumberParts):
@@ -155,7 +155,7 @@ class SavedWrite:
     def read(self, node: Node) -> Tensor:
         tensor, view = self.saved.read(node), self.view()
         if view is not None and _mode.local.state.mode.grad:
-            tensor.edge = resolve(view)
+            tensor._edge = resolve(view)
         return tensor
 
 
@@ -203,10 +203,10 @@ class Packed:
                 f"{type(tensor).__name__}"
             )
         edge = self.edge if self.output < 0 else (node, self.output)
-        if edge is None and tensor.edge is None and not self.tangents:
+        if edge is None and tensor._edge is None and not self.tangents:
             return tensor
         tensor = tensor._alias()
-        tensor.edge = edge
+        tensor._edge = edge
         for level in _mode.local.state.mode.moving:
             if level in self.tangents:
                 set_tangent(tensor, level, self.tangents[level])
@@ -267,7 +267,7 @@ def _number_tensor(value: Any) -> Tensor:
 
 def detached_since(tensor: Tensor, version: int) -> bool:
     """Whether a tensor was detached in place, and never written to, since it had that version."""
-    counter = tensor.counter
+    counter = tensor._counter
     return counter.__class__ is DetachedCounter and counter.since == counter.writes.n == version
 
 
@@ -275,7 +275,7 @@ def stale(
     node: Node | None, tensor: Tensor, version: int, expected: int, output: int, takes_detached: bool = False
 ) -> RuntimeError:
     """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
-    detached = tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since
+    detached = tensor._counter.__class__ is DetachedCounter and expected <= tensor._counter.since
     if detached and not takes_detached:
         return RuntimeError(
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
@@ -285,7 +285,7 @@ def stale(
     if edge.__class__ is tuple:
         node, output = edge
     who = "" if node is None else f", which is output {output} of {short_name(node)},"
-    kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
+    kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor._array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
         f"{who} is at version {version - detached}; expected version {expected} instead. Hint: "
@@ -331,7 +331,8 @@ class SavedTensor:
                 "hooks is allowed at a time."
             )
         tensor = self.data
-        given = wrap(tensor.array, tensor.dtype, tensor.backend if tensor.__class__ in PLAIN else tensor.backend.real)
+        backend = tensor._backend if tensor.__class__ in PLAIN else tensor._backend.real
+        given = wrap(tensor._array, tensor.dtype, backend)
         packed = Packed(tensor, hooks, entry.output if entry.__class__ is SavedOutput else -1, given)
         saved = list(node.saved_entries)
         if self._item is None:

@@ -92,8 +92,8 @@ def as_class(t: Tensor, cls: type) -> Tensor:
     made: Any = object.__new__(cls)
     for part in PARTS:  # a class may have properties of the same names
         part.__set__(made, part.__get__(t))
-    real = t.backend.real
-    made.backend = real.guarded if overrides(cls) else real
+    real = t._backend.real
+    made._backend = real.guarded if overrides(cls) else real
     if dispatches(cls):
         instances().become_instance(made)
     elif real.handed:

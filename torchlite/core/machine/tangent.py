@@ -66,19 +66,19 @@ class Untouched(Counter):
 
 
 def untouched(tangent: Tensor) -> bool:
-    return tangent.counter.__class__ is Untouched and not tangent.counter.n
+    return tangent._counter.__class__ is Untouched and not tangent._counter.n
 
 
 def tangent_of(t: Tensor, level: TangentLevel) -> Tensor | None:
     """How `t` moves at a level; None if it does not."""
-    extra = t.extra
+    extra = t._extra
     if extra is not None and extra.tangents is not None and level in extra.tangents:
         return extra.tangents[level]
     base = moving_base(t)
     whole = None if base is None else tangent_of(base, level)
     if whole is None:
         return None
-    part = _part(whole, t, t.edge)
+    part = _part(whole, t, t._edge)
     if part.dtype.category < FLOAT:
         return None
     set_tangent(t, level, part)
@@ -107,8 +107,8 @@ def hold(before: Tensor, values: Sequence[Any]) -> None:
     That operand will be written to before the tangents are computed, if any operand moves.
     """
     if any(moves(t) for value in values for t in tensors_in(value)):
-        before.array = before.backend.copy(before.array)
-        before.counter = None
+        before._array = before._backend.copy(before._array)
+        before._counter = None
     for level, tangent in tangents_of(values[0]):
         set_tangent(before, level, tangent.clone())
 
@@ -119,27 +119,27 @@ def moves(t: Tensor) -> bool:
 
 def stop(t: Tensor) -> None:
     """From now on `t` moves at no level."""
-    if t.extra is not None and t.extra.tangents:
-        t.extra.tangents.clear()
+    if t._extra is not None and t._extra.tangents:
+        t._extra.tangents.clear()
 
 
 def moving_base(t: Tensor) -> Tensor | None:
     """The tensor whose tangent holds that of the view `t`; the operands of `make_dual` move by themselves."""
-    view = t.edge
+    view = t._edge
     return view.base if view.__class__ is View and not any([op.still for op, _ in view.path]) else None
 
 
 def part_in_memory(whole: Tensor, base: Tensor, t: Tensor) -> Tensor:
     """The part of the tangent of `base` that lies in memory where `t` lies in that of `base`."""
-    backend = t.backend.real
-    offset = backend.offset(t.array) - backend.offset(base.array) + whole.storage_offset()
-    return registry["as_strided"].apply(whole, tuple(t.array.shape), backend.strides(t.array), offset)
+    backend = t._backend.real
+    offset = backend.offset(t._array) - backend.offset(base._array) + whole.storage_offset()
+    return registry["as_strided"].apply(whole, tuple(t._array.shape), backend.strides(t._array), offset)
 
 
 def _part(whole: Tensor, t: Tensor, view: View) -> Tensor:
     """The part of a base's tangent that the view `t` shows."""
-    backend = t.backend.real
-    if backend.strided and backend is view.base.backend.real and t.dtype is view.base.dtype:
+    backend = t._backend.real
+    if backend.strided and backend is view.base._backend.real and t.dtype is view.base.dtype:
         return part_in_memory(whole, view.base, t)
     for op, arguments in view.path:
         whole = op.apply(whole, *arguments)

@@ -46,16 +46,16 @@ def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
 def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array."""
     t = _new(Tensor)
-    t.array = array
-    t.dtype_ = dtype_
-    t.backend = backend
-    t.edge = t.counter = t._grad = t.extra = None
+    t._array = array
+    t._dtype = dtype_
+    t._backend = backend
+    t._edge = t._counter = t._grad = t._extra = None
     state = _mode.local.state
     if state.mode.marks:
         if state.mode.inference:
-            t.counter = UNVERSIONED
+            t._counter = UNVERSIONED
         elif not state.levels or backend.level != state.levels[-1].serial:
-            t.counter = DatedCounter()
+            t._counter = DatedCounter()
     return t
 
 
@@ -71,7 +71,7 @@ def wrap_shown(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
         strides = array.strides
         odd = 1 in shape or 0 in shape or 0 in strides or len(set(strides)) < len(strides)
         if odd and backend.strides(array) != contiguous_strides(shape):
-            t.backend = backend.guarded
+            t._backend = backend.guarded
     return t
 
 
@@ -106,11 +106,11 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return SIZES[self.array.shape]
+        return SIZES[self._array.shape]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one of its dimensions."""
-        shape = self.array.shape
+        shape = self._array.shape
         if dim is None:
             return size(shape)
         if dim.__class__ is int and -len(shape) <= dim < len(shape):
@@ -119,18 +119,18 @@ class Tensor(TensorBase):
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self.array.shape)
+        return len(self._array.shape)
 
     ndimension = dim
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(self.array.shape)
+        return len(self._array.shape)
 
     def numel(self) -> int:
         """The number of elements."""
-        return self.array.size
+        return self._array.size
 
     nelement = numel
 
@@ -156,58 +156,58 @@ class Tensor(TensorBase):
 
     def stride(self, dim: int | None = None) -> Any:
         """Strides in elements, or that of one dimension."""
-        strides = self.backend.strides(self.array)
+        strides = self._backend.strides(self._array)
         if dim is None:
             return strides
         return _along("stride", strides, dim)
 
     def storage_offset(self) -> int:
         """The first element's place in the storage, in elements."""
-        return self.backend.offset(self.array)
+        return self._backend.offset(self._array)
 
     def data_ptr(self) -> int:
         """The address of the first element (0 when there is none)."""
-        return self.backend.pointer(self.array) if self.array.size else 0
+        return self._backend.pointer(self._array) if self._array.size else 0
 
     @property
     def device(self) -> device:
         """The device on which the tensor's memory lies."""
-        return self.backend.device
+        return self._backend.device
 
     @property
     def layout(self) -> Any:
         """How the elements lie in memory: `torch.strided`, or a sparse layout."""
-        return self.backend.layout
+        return self._backend.layout
 
     def get_device(self) -> int:
         """The number of the device that the tensor is on; -1 for the CPU."""
-        index = self.backend.device.index
+        index = self._backend.device.index
         return -1 if index is None else index
 
     @property
     def is_cuda(self) -> bool:
         """Whether the tensor is on a CUDA device."""
-        return self.backend.device.type == "cuda"
+        return self._backend.device.type == "cuda"
 
     @property
     def is_cpu(self) -> bool:
         """Whether the tensor is on the CPU."""
-        return self.backend.device.type == "cpu"
+        return self._backend.device.type == "cpu"
 
     @property
     def is_meta(self) -> bool:
         """Whether the tensor has a shape and a dtype, but no memory."""
-        return self.backend.device.type == "meta"
+        return self._backend.device.type == "meta"
 
     @property
     def is_sparse(self) -> bool:
         """Whether the layout is `torch.sparse_coo`."""
-        return self.backend.layout is sparse_coo
+        return self._backend.layout is sparse_coo
 
     @property
     def is_sparse_csr(self) -> bool:
         """Whether the layout is `torch.sparse_csr`."""
-        return self.backend.layout is sparse_csr
+        return self._backend.layout is sparse_csr
 
     is_mkldnn, is_nested, is_mps, is_xpu, is_xla, is_vulkan, is_ipu, is_mtia, is_maia = map(property, [_no] * 9)
 
@@ -253,7 +253,7 @@ class Tensor(TensorBase):
     def _require_grad(
         self, requires_grad: bool, which: str = "Only Tensors of floating point and complex dtype"
     ) -> Tensor:
-        edge = self.edge
+        edge = self._edge
         if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
             if not requires_grad:
                 raise RuntimeError(
@@ -263,30 +263,30 @@ class Tensor(TensorBase):
             return self
         if requires_grad and self.dtype.category < FLOAT:
             raise RuntimeError(f"{which} can require gradients")
-        if requires_grad and self.counter is UNVERSIONED and not _mode.local.state.mode.inference:
+        if requires_grad and self._counter is UNVERSIONED and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         levels = [level for level in _mode.local.state.levels if level.elements is None]
-        inside = levels and self.backend.real.level < levels[-1].serial
-        if requires_grad and inside and self.counter and self.counter.born > levels[-1].serial:
-            levels[-1].over(self.backend.real).adopt(self)  # which it was made inside of: it is a leaf there
-            edge = self.edge
+        inside = levels and self._backend.real.level < levels[-1].serial
+        if requires_grad and inside and self._counter and self._counter.born > levels[-1].serial:
+            levels[-1].over(self._backend.real).adopt(self)  # which it was made inside of: it is a leaf there
+            edge = self._edge
         leaf = LEAF if requires_grad else None
         if edge.__class__ is View:
             edge.edge = leaf
         else:
-            self.edge = leaf
+            self._edge = leaf
         return self
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded operation made the tensor: `backward` fills the `grad` of leaves that require one."""
-        edge = self.edge
+        edge = self._edge
         return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the autograd graph that made the tensor; None for leaves."""
-        edge = self.edge
+        edge = self._edge
         if edge.__class__ is View:
             edge = current_edge(self, edge)
         return edge[0] if edge.__class__ is tuple else None
@@ -302,7 +302,7 @@ class Tensor(TensorBase):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` added up; None before, and for what is no leaf and does not retain it."""
-        retains = self.extra is not None and self.extra.retains_grad
+        retains = self._extra is not None and self._extra.retains_grad
         if self._grad is None and not retains and last_edge(self).__class__ is tuple:
             warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
@@ -328,7 +328,7 @@ class Tensor(TensorBase):
         """The dtype of this leaf's gradient; None where it may have any."""
         if last_edge(self).__class__ is tuple:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-        return self.dtype if self.extra is None else self.extra.dtype_of_grad(self.dtype)
+        return self.dtype if self._extra is None else self._extra.dtype_of_grad(self.dtype)
 
     @grad_dtype.setter
     def grad_dtype(self, wanted: dtype | None) -> None:
@@ -349,39 +349,39 @@ class Tensor(TensorBase):
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
         version = version_of(self)
-        return version - 1 if self.counter.__class__ is DetachedCounter else version
+        return version - 1 if self._counter.__class__ is DetachedCounter else version
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""
-        return self.counter is UNVERSIONED
+        return self._counter is UNVERSIONED
 
     @property
     def _base(self) -> Tensor | None:
         return base_of(self)
 
     def _is_view(self) -> bool:
-        return self.edge.__class__ is View
+        return self._edge.__class__ is View
 
     def _more(self) -> Extra:
         """The holder of this tensor's rarities."""
-        if self.extra is None:
-            self.extra = Extra()
-        return self.extra
+        if self._extra is None:
+            self._extra = Extra()
+        return self._extra
 
     def _alias(self) -> Tensor:
         """Another handle on the same memory, sharing its version, without history."""
-        t = wrap(self.array, self.dtype, self.backend.real)
-        t.counter = shared_counter(self)
+        t = wrap(self._array, self.dtype, self._backend.real)
+        t._counter = shared_counter(self)
         return t
 
     @property
     def data(self) -> Tensor:
         """The same memory as a tensor without history; writes to it go unnoticed. `detach()` is safer."""
         refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
-        if self.backend.handed or _mode.is_watched():
+        if self._backend.handed or _mode.is_watched():
             return self.detach()
-        t = wrap(self.array, self.dtype, self.backend.real)
-        t.counter = UNVERSIONED if self.is_inference() else None
+        t = wrap(self._array, self.dtype, self._backend.real)
+        t._counter = UNVERSIONED if self.is_inference() else None
         return t
 
     @data.setter
@@ -389,11 +389,11 @@ class Tensor(TensorBase):
         if not isinstance(value, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         refuse_batch((self,), "mutating directly with `.data` under vmap transform is not allowed.")
-        if self.backend.home.level:
+        if self._backend.home.level:
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
         check_data(self, value)
-        self.array, self.dtype_ = value.array, value.dtype
-        self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
+        self._array, self._dtype = value._array, value.dtype
+        self._backend = value._backend.real.guarded if overrides(type(self)) else value._backend.real
 
     @data.deleter
     def data(self) -> None:
@@ -403,7 +403,7 @@ class Tensor(TensorBase):
 
     def _host_array(self) -> Any:
         """The values as a NumPy array, sharing memory where possible."""
-        return self.backend.real.to_host(self.array)
+        return self._backend.real.to_host(self._array)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         if needs_dispatch((self,), {}):
@@ -411,7 +411,7 @@ class Tensor(TensorBase):
         return tensor_str(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if not self.array.shape and not self.is_meta and type(self) is Tensor:
+        if not self._array.shape and not self.is_meta and type(self) is Tensor:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
@@ -419,24 +419,24 @@ class Tensor(TensorBase):
         return id(self)
 
     def __len__(self) -> int:
-        if not self.array.shape:
+        if not self._array.shape:
             raise TypeError("len() of a 0-d tensor")
-        return self.array.shape[0]
+        return self._array.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self.array.shape:
+        if not self._array.shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
     def __bool__(self) -> bool:
-        if self.array.size != 1:
-            if self.backend.home.level:
-                return self.backend.truth(self.array)
-            if not self.array.size:
+        if self._array.size != 1:
+            if self._backend.home.level:
+                return self._backend.truth(self._array)
+            if not self._array.size:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        if self.backend.level:
-            return self.backend.truth(self.array)
+        if self._backend.level:
+            return self._backend.truth(self._array)
         return bool(self.item())
 
     def __int__(self) -> int:
@@ -451,14 +451,14 @@ class Tensor(TensorBase):
         return complex(self._number())
 
     def _warn_of_lost_history(self) -> None:
-        if self.edge is not None and _mode.local.state.mode.grad and requires_grad(self):
+        if self._edge is not None and _mode.local.state.mode.grad and requires_grad(self):
             warn_once(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
                 "using tensor.detach() first."
             )
 
     def __index__(self) -> int:
-        if self.array.size != 1 or self.dtype.category >= FLOAT:
+        if self._array.size != 1 or self.dtype.category >= FLOAT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -471,7 +471,7 @@ class Tensor(TensorBase):
         return number.real
 
     def _number(self) -> Any:
-        if self.array.size != 1:
+        if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
@@ -481,7 +481,7 @@ class Tensor(TensorBase):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __reversed__(self) -> Tensor:
-        return self.flip(0) if self.array.shape else self
+        return self.flip(0) if self._array.shape else self
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})

@@ -47,13 +47,13 @@ else:
     class TensorBase(TensorParts):
         """The parts of a tensor.
 
-        array    what its backend computes with
+        _array   what its backend computes with
         dtype    the element type
-        backend  the device it lives on, with that device's kernels
-        edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
-        counter  counts writes to its memory; None until someone needs it
+        _backend the device it lives on, with that device's kernels
+        _edge    where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
+        _counter counts writes to its memory; None until someone needs it
         _grad    the accumulated gradient of a leaf
-        extra    hooks and other rarities, or None
+        _extra   hooks and other rarities, or None
         """
 
         __slots__ = ()
@@ -65,17 +65,17 @@ def check_grad(t: Tensor, grad: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
     if grad is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if grad.backend.home is not t.backend.home:
+    if grad._backend.home is not t._backend.home:
         raise RuntimeError(
             f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
             f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
         )
-    if grad.array.shape != t.array.shape:
+    if grad._array.shape != t._array.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(grad.array.shape)}' to a tensor of size "
-            f"'{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(grad._array.shape)}' to a tensor of size "
+            f"'{list(t._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
         )
-    wanted = t.dtype if t.extra is None else t.extra.dtype_of_grad(t.dtype)
+    wanted = t.dtype if t._extra is None else t._extra.dtype_of_grad(t.dtype)
     if wanted is not None and grad.dtype is not wanted:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{grad.dtype.cname}' to a tensor with grad_dtype "

@@ -47,7 +47,7 @@ know(View=whole(View), ORDINARY=ORDINARY, NO_GRAD=NO_GRAD)
 
 def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, ...]) -> View:
     """The slot `edge` of a new view of `source`, which shares its memory and its version from here on."""
-    parent = source.edge
+    parent = source._edge
     if parent.__class__ is View:
         kind = kind if kind and parent.kind is not INFERENCE else parent.kind
         # What is laid anew over parts of complex numbers may show more of them, of which its history says nothing.
@@ -58,18 +58,18 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
 
 
 def base_of(t: Tensor) -> Tensor | None:
-    edge = t.edge
+    edge = t._edge
     return edge.base if edge.__class__ is View else None
 
 
 def requires_grad(t: Tensor) -> bool:
-    edge = t.edge
-    return edge is not None and (edge.__class__ is not View or edge.edge is not None or edge.base.edge is not None)
+    edge = t._edge
+    return edge is not None and (edge.__class__ is not View or edge.edge is not None or edge.base._edge is not None)
 
 
 def resolve(t: Tensor) -> Any:
     """The edge of `t` as a node's input: None, a `(node, output)` pair, or a leaf: `t` itself or what it stands for."""
-    edge = t.edge
+    edge = t._edge
     if edge is None or edge.__class__ is tuple:
         return edge
     if edge is LEAF:
@@ -91,7 +91,7 @@ def ask_for_histories(values: Any) -> None:
 
 def last_edge(t: Tensor) -> Any:
     """The edge of `t`, that of a view as it was last read: PyTorch asks some questions without looking at the base."""
-    edge = t.edge
+    edge = t._edge
     return edge.edge if edge.__class__ is View else edge
 
 
@@ -101,7 +101,7 @@ def current_edge(t: Tensor, view: View) -> Any:
     version = version_of(base)
     if version == view.seen:
         return view.edge
-    if base.edge is None and (view.edge.__class__ is not tuple or _only_detached(base, view)):
+    if base._edge is None and (view.edge.__class__ is not tuple or _only_detached(base, view)):
         return view.edge
     if view.kind:
         raise _forbidden(view, "its base or another view of its base has been")
@@ -120,8 +120,8 @@ def current_edge(t: Tensor, view: View) -> Any:
 
 def _followed(base: Tensor, t: Tensor, view: View) -> Any:
     made = follow(base, settled(t, view))
-    edge = made.edge.edge or _from_nowhere(made)
-    through = base.edge[0] if base.edge.__class__ is tuple else None
+    edge = made._edge.edge or _from_nowhere(made)
+    through = base._edge[0] if base._edge.__class__ is tuple else None
     if through.__class__ is CopySlices and through.last_written(base) is t:
         edge[0].sequence_nr = through.sequence_nr + 1  # its place in the order is that of the write
     return edge
@@ -130,26 +130,26 @@ def _followed(base: Tensor, t: Tensor, view: View) -> Any:
 def follow_bases(tensors: Sequence[Tensor]) -> None:
     """Let views follow their bases where a transform has taken these over since."""
     for t in tensors:
-        view = t.edge
-        if view.__class__ is View and view.base.backend.level > max(t.backend.level, 1):
-            view.base.backend.adopt(t)
+        view = t._edge
+        if view.__class__ is View and view.base._backend.level > max(t._backend.level, 1):
+            view.base._backend.adopt(t)
 
 
 def _only_detached(base: Tensor, view: View) -> bool:
     """Whether the base was not written to since the view was last read, but only lost its history to `detach_`."""
-    counter = base.counter
+    counter = base._counter
     return counter.__class__ is DetachedCounter and view.seen == counter.since == counter.writes.n
 
 
 def _from_nowhere(made: Tensor) -> Any:
     """The edge of a view that once had a history, of a base that has none any more: a node that leads nowhere."""
-    op, arguments = made.edge.path[-1]
-    return op.record_on((None,), (made.edge.base, *arguments), (made._alias(),)), 0
+    op, arguments = made._edge.path[-1]
+    return op.record_on((None,), (made._edge.base, *arguments), (made._alias(),)), 0
 
 
 def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
     """`t` has a new history: the gradient it retains is the one that arrives there."""
-    if t.extra is not None and t.extra.retains_grad and old.__class__ is tuple and old[0].node_hooks is not None:
+    if t._extra is not None and t._extra.retains_grad and old.__class__ is tuple and old[0].node_hooks is not None:
         kept = old[0].node_hooks.retain.pop(old[1], None)
         if kept is not None and new.__class__ is tuple:
             hooks_of(new[0]).retain[new[1]] = kept
@@ -182,25 +182,25 @@ def settled(t: Tensor, view: View) -> Path:
 
     What strides can say is said by those that `t` has now; what they cannot is a step, and ends what they say.
     """
-    backend, path = t.backend.real, view.path
+    backend, path = t._backend.real, view.path
     if not backend.strided:
         return path
     steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
     if steps == len(path):
         return path
     start = _first_byte(t) - _first_byte(view.base) - sum([more[2] for op, more in path[:steps] if op is _LAID])
-    return (*path[:steps], (_LAID, (tuple(t.array.shape), backend.strides(t.array), start)))
+    return (*path[:steps], (_LAID, (tuple(t._array.shape), backend.strides(t._array), start)))
 
 
 def reshaped(t: Tensor, view: View, op: Op, arguments: tuple[Any, ...]) -> Path:
     """The path of the view `t`, which is about to be reshaped in place by a view op."""
-    if any([op.reinterprets for op, _ in view.path]) and t.backend.real.strided:
+    if any([op.reinterprets for op, _ in view.path]) and t._backend.real.strided:
         return (*settled(t, view), (Unnoticed(op), arguments))
     return (*view.path, (op, arguments))
 
 
 def _first_byte(t: Tensor) -> int:
-    return t.backend.offset(t.array) * t.dtype.itemsize
+    return t._backend.offset(t._array) * t.dtype.itemsize
 
 
 def follow(base: Tensor, path: Path) -> Tensor:
@@ -254,12 +254,12 @@ def check_writable(t: Tensor, recording: bool) -> None:
 
     `recording` says that the change itself has a history; a view of something without one may then be written to.
     """
-    edge = t.edge
+    edge = t._edge
     if edge is None or edge.__class__ is tuple:
         return
     if edge.__class__ is not View:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    base_edge = edge.base.edge
+    base_edge = edge.base._edge
     if base_edge is None and edge.edge is None:
         if edge.kind and recording:
             raise _forbidden(edge, "is being")
@@ -274,17 +274,17 @@ def check_writable(t: Tensor, recording: bool) -> None:
 
 def set_history(t: Tensor, node: Node, output: int = 0) -> None:
     """`t` was written to in place by `node`: it is now the node's result, and so is the part of its base it shows."""
-    edge = t.edge
+    edge = t._edge
     if edge.__class__ is not View:
-        t.edge = (node, output)
-        _keep_retaining(t, edge, t.edge)
+        t._edge = (node, output)
+        _keep_retaining(t, edge, t._edge)
         return
     base = edge.base
-    old = base.edge
-    base.edge = (CopySlices(base, t, edge, node), 0)
-    _keep_retaining(base, old, base.edge)
+    old = base._edge
+    base._edge = (CopySlices(base, t, edge, node), 0)
+    _keep_retaining(base, old, base._edge)
     edge.seen = -1  # stale, whatever the version is
-    edge.edge = edge.edge or base.edge
+    edge.edge = edge.edge or base._edge
 
 
 class CopySlices(Node):
@@ -294,11 +294,11 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
         super().__init__(
-            (resolve(base), *inner.next_edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
+            (resolve(base), *inner.next_edges[1:]), ((base._array.shape, base.dtype, base._backend.home),), (inner,)
         )
         next(sequence)  # for the node of what is written through, which is made when it is asked for
-        backend = base.backend.real
-        self.layout = backend.strides(base.array) if backend.strided else None
+        backend = base._backend.real
+        self.layout = backend.strides(base._array) if backend.strided else None
         self.path = settled(written, view)
         self.written, self.since = weakref.ref(written), version_of(base)
 

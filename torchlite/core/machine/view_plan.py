@@ -22,18 +22,18 @@ from .view import ORDINARY, View, requires_grad
 def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op."""
     source, *tail = values
-    backend = source.backend.real
-    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
+    backend = source._backend.real
+    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source._array.size:
         return None
     if op.reinterprets:
         return None  # the path of a view is settled before
     kernel, check, step = op.kernel_on(backend), op.check, (op, tuple(tail))
-    array = kernel(source.array, *tail)
+    array = kernel(source._array, *tail)
     if array.__class__ is list:
         return _plan_views(op, values, array, tensors, results)
-    if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
+    if array.__class__ is not backend.Array or array.dtype != source._array.dtype:
         return None
-    shown = wrap_shown(array, source.dtype, backend).backend
+    shown = wrap_shown(array, source.dtype, backend)._backend
     ordinary = op.rules and op.kind == ORDINARY
     record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
 
@@ -46,37 +46,37 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
 
     def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Tensor:
         source = tensors[0]
-        edge = source.edge
+        edge = source._edge
         if checks:
             check(source, *tail)
         plain = edge is None or not mode.grad or (edge.__class__ is View and not requires_grad(source))
         if not plain and (edge.__class__ is View or record is None):
             return in_general(source)
-        result = view_of_plain(source, make(source.array), step, mode.grad)
+        result = view_of_plain(source, make(source._array), step, mode.grad)
         if not plain:
-            view, result.edge = result.edge, None
+            view, result._edge = result._edge, None
             record(tensors, bound, result)  # type: ignore[misc]
-            view.edge, result.edge = result.edge, view
-        result.backend = shown
+            view.edge, result._edge = result._edge, view
+        result._backend = shown
         return result
 
     checks = check is not None and not op.checks_form
     make = _by_kernel(kernel, tail)
     if backend.device == CPU and array.base is not None and not checks:
-        offset = backend.pointer(array) - backend.pointer(source.array)
+        offset = backend.pointer(array) - backend.pointer(source._array)
         run.native = (step, in_general, array.shape, array.strides, offset, source.dtype, shown, record, bound)  # type: ignore[attr-defined]
-        make = _maker(source.array, array) or make
+        make = _maker(source._array, array) or make
     return run
 
 
 def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op that gives several views, of a tensor that is none."""
     source, *tail = values
-    backend, dtype = source.backend.real, source.dtype
-    if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
+    backend, dtype = source._backend.real, source.dtype
+    if not arrays or any([a.base is None or a.dtype != source._array.dtype or not a.size for a in arrays]):
         return None
     step, kind = (op, tuple(tail)), op.kind
-    shown = [wrap_shown(a, dtype, backend).backend for a in arrays]
+    shown = [wrap_shown(a, dtype, backend)._backend for a in arrays]
     record = recorder(op, values, [(0, 0)], tensors, results) if op.rules else None
 
     def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -91,27 +91,27 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
         grad = mode.grad
         if checks:
             op.check(source, *tail)
-        recorded = grad and source.edge is not None
-        if source.edge.__class__ is View or (recorded and record is None):
+        recorded = grad and source._edge is not None
+        if source._edge.__class__ is View or (recorded and record is None):
             return in_general(source)
-        results = tuple([view_of_plain(source, array, step, grad, kind) for array in make(source.array)])
+        results = tuple([view_of_plain(source, array, step, grad, kind) for array in make(source._array)])
         if recorded:
-            views = [r.edge for r in results]
+            views = [r._edge for r in results]
             record(tensors, bound, results)  # type: ignore[misc]
             for r, view in zip(results, views):
-                view.edge, r.edge = r.edge, view
+                view.edge, r._edge = r._edge, view
         for r, b in zip(results, shown):
-            r.backend = b
+            r._backend = b
         return results
 
     checks = op.check is not None and not op.checks_form
     make: Callable[[Array], Any] = _by_kernel(op.kernel_on(backend), tail)
     if backend.device == CPU and not checks:
         place = backend.pointer
-        start = place(source.array)
+        start = place(source._array)
         pieces = tuple([(a.shape, a.strides, place(a) - start, b) for a, b in zip(arrays, shown)])
         run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
-        makers: list[Any] = [_maker(source.array, a) for a in arrays]
+        makers: list[Any] = [_maker(source._array, a) for a in arrays]
         if all(makers):
             make = lambda array: [each(array) for each in makers]
     return run

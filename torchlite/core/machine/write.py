@@ -19,7 +19,7 @@ from .tensor_base import TensorBase
 
 def overlaps(t: Tensor) -> bool:
     """Whether elements lie at one place, as those of expanded tensors do."""
-    array = t.array
+    array = t._array
     return (
         0 in array.strides
         and array.size > 0
@@ -48,9 +48,9 @@ def check_own(op: Any, t: Tensor) -> None:
     level = next((level for level in reversed(local.state.levels) if level.elements is None), None)
     if level is None:
         return
-    while t.backend.level > level.serial:
-        t = t.array.main
-    if t.backend.level == level.serial or (t.counter is not None and t.counter.born > level.serial):
+    while t._backend.level > level.serial:
+        t = t._array.main
+    if t._backend.level == level.serial or (t._counter is not None and t._counter.born > level.serial):
         return
     signature = op.signature
     of_tensors = [p.type for p in signature.params[1:2]] == ["Operand"] and not op.lifts
@@ -65,10 +65,10 @@ def check_own(op: Any, t: Tensor) -> None:
 
 def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
     """Refuse to write into memory that is also read from; unless `whole`, the very same elements are no harm."""
-    backend = target.backend.real
-    if target.backend.level or other.backend.real is not backend:  # tensors inside are asked when they are written to
+    backend = target._backend.real
+    if target._backend.level or other._backend.real is not backend:  # tensors inside are asked when they are written to
         return
-    a, b = target.array, other.array
+    a, b = target._array, other._array
     if target is other:
         overlap = whole
     elif a.base is None and b.base is None:  # each with memory of its own
@@ -108,9 +108,10 @@ def _dense(array: Array) -> bool:
 
 def check_fits(target: Tensor, result: Tensor) -> None:
     """Whether an in-place op may write `result` into `target`."""
-    if result.array.shape != target.array.shape:
+    if result._array.shape != target._array.shape:
         raise RuntimeError(
-            f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}"
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
+            f"{list(result._array.shape)}"
         )
     check_castable(result.dtype, target.dtype)
 
@@ -127,14 +128,14 @@ def write(target: Tensor, result: Tensor) -> None:
 
 
 def _put(target: Tensor, result: Tensor) -> None:
-    backend, result = target.backend.real, computed(result)
-    backend.write(target.array, result.array if result.backend.level == backend.level else backend.lift(result))
+    backend, result = target._backend.real, computed(result)
+    backend.write(target._array, result._array if result._backend.level == backend.level else backend.lift(result))
 
 
 def bump(t: Tensor) -> None:
-    counter = t.counter
+    counter = t._counter
     if counter is None:
-        counter = t.counter = Counter()
+        counter = t._counter = Counter()
     counter.n += 1
 
 
@@ -148,24 +149,24 @@ def write_out(
     """
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
-    if target.backend.device != result.backend.device:
-        raise errors.different_devices(result.backend.device, target.backend.device)
-    if target.backend.layout is not result.backend.layout:
+    if target._backend.device != result._backend.device:
+        raise errors.different_devices(result._backend.device, target._backend.device)
+    if target._backend.layout is not result._backend.layout:
         raise RuntimeError("Expected self.is_sparse() && result.is_sparse() to be true, but got false.")
     check_castable(result.dtype, target.dtype)
     stack = local.state.mode.saved_hooks
     if stack:
         announce_write(target, stack)
-    shape = result.array.shape
-    if target.array.shape != shape:
-        if target.array.size:
+    shape = result._array.shape
+    if target._array.shape != shape:
+        if target._array.size:
             cast = elementwise and target.dtype is not result.dtype and target.dtype not in at_once
-            for _ in range(1 + cast + target.backend.lazy):
-                errors.out_resized(target.array.shape, shape)
+            for _ in range(1 + cast + target._backend.lazy):
+                errors.out_resized(target._array.shape, shape)
         target._resize_output_(shape, target.device)
-        backend = target.backend.real
+        backend = target._backend.real
         if elementwise and backend.strided and not backend.level:
-            target.array = backend.as_strided(target.array, shape, result.stride(), target.storage_offset())
+            target._array = backend.as_strided(target._array, shape, result.stride(), target.storage_offset())
     if apart:
         check_no_overlap(target)
     _put(target, result)
@@ -178,7 +179,7 @@ def into(
 ) -> Any:  # fmt: skip
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    if any(moves(t) or t.backend.moves(t.array) for v in (outs, *values) for t in tensors_in(v)):
+    if any(moves(t) or t._backend.moves(t._array) for v in (outs, *values) for t in tensors_in(v)):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )

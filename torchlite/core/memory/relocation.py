@@ -20,12 +20,12 @@ class StorageBase:
     __slots__ = ()
 
     bytes: Any
-    backend: Any
+    _backend: Any
 
     @property
     def device(self) -> Any:
         """The device of the memory."""
-        return self.backend.device
+        return self._backend.device
 
     def resizable(self) -> bool:
         """Whether the memory may be given another size."""
@@ -42,7 +42,7 @@ def share(holder: TensorBase | StorageBase) -> None:
         raise RuntimeError("_share_fd_: only available on CPU")
     alone = is_alone(holder)  # then it needs no search
     owner = root(array)
-    old = holder.backend.home.storage(owner)
+    old = holder._backend.home.storage(owner)
     new = SharedPages.fresh(old.nbytes).array(0, old.nbytes)
     new[...] = old
     for other in (holder,) if alone else _holders(owner):
@@ -58,7 +58,7 @@ def resize(storage: StorageBase, nbytes: int) -> None:
     if not storage.resizable():
         raise RuntimeError("Trying to resize storage that is not resizable")
     owner = root(storage.bytes)
-    old = storage.backend.home.storage(owner)
+    old = storage._backend.home.storage(owner)
     holders = _holders(owner)
     reach = [byte_bounds(_memory(holder))[1] - _address(old) for holder in holders if not _is_whole(holder, old)]
     try:
@@ -71,7 +71,7 @@ def resize(storage: StorageBase, nbytes: int) -> None:
 
 def grow(holder: TensorBase | StorageBase, larger: np.ndarray) -> None:
     """Put the memory of a tensor or a storage into that of a larger array, for all who show any of it."""
-    home = holder.backend.home
+    home = holder._backend.home
     owner = root(_memory(holder))
     _fill(home.storage(larger), home.storage(owner), _holders(owner))
 
@@ -106,13 +106,13 @@ def is_alone(holder: TensorBase | StorageBase) -> bool:
 def _move(holder: TensorBase | StorageBase, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
     """Let one who shows memory of `old` show the same place of `new`."""
     at = _address(there) - _address(old)
-    strides = [step * there.itemsize for step in holder.backend.home.strides(there)]
+    strides = [step * there.itemsize for step in holder._backend.home.strides(there)]
     moved = np.ndarray(there.shape, there.dtype, new, at, strides)
-    setattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", moved)
+    setattr(holder, "_array" if isinstance(holder, TensorBase) else "bytes", moved)
 
 
 def _memory(holder: TensorBase | StorageBase) -> Any:
-    return getattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", None)  # None while it is being made
+    return getattr(holder, "_array" if isinstance(holder, TensorBase) else "bytes", None)  # None while it is being made
 
 
 def _holders(owner: np.ndarray) -> list[Any]:

@@ -31,14 +31,14 @@ _BYTE = np.dtype(np.uint8)
 class UntypedStorage(StorageBase):
     """A stretch of memory, as bytes."""
 
-    __slots__ = ("__dict__", "__weakref__", "backend", "bytes")
+    __slots__ = ("__dict__", "__weakref__", "_backend", "bytes")
 
     is_sparse = is_sparse_csr = False
 
     def __init__(self, size: Any = 0, *, device: DeviceLike = None) -> None:
-        self.backend = get_backend(CPU if device is None else device)
+        self._backend = get_backend(CPU if device is None else device)
         if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
-            self.bytes = self.backend.full((_checked_size(int(size)),), 0, _BYTE)
+            self.bytes = self._backend.full((_checked_size(int(size)),), 0, _BYTE)
         elif isinstance(size, (dict, TensorBase)) or not hasattr(size, "__getitem__"):
             raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type_name(size)}")
         else:
@@ -48,20 +48,20 @@ class UntypedStorage(StorageBase):
                         f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(size).__name__}),"
                         f" but one of the items was of type {type(item).__name__} instead of int"
                     )
-            self.bytes = self.backend.from_host(np.array(list(size), np.int64).astype(np.uint8))
+            self.bytes = self._backend.from_host(np.array(list(size), np.int64).astype(np.uint8))
 
     @classmethod
     def over(cls, memory: Any, backend: Backend | None = None) -> UntypedStorage:
         """A storage over a flat array of bytes."""
         self = object.__new__(cls)
-        self.backend = backend or get_backend(CPU)
+        self._backend = backend or get_backend(CPU)
         self.bytes = memory
         return self
 
     @classmethod
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
-        home, array = t.backend.home if t.backend.shows else t.backend.real, t.array
+        home, array = t._backend.home if t._backend.shows else t._backend.real, t._array
         if home.handed:
             home, array = home.behind(array)
         return cls.over(home.storage(array), home)  # sparse ones say that there is none
@@ -105,7 +105,7 @@ class UntypedStorage(StorageBase):
     @property
     def device(self) -> device:
         """The device on which the memory lies."""
-        return self.backend.device
+        return self._backend.device
 
     def nbytes(self) -> int:
         """The bytes of the memory."""
@@ -122,7 +122,7 @@ class UntypedStorage(StorageBase):
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return self.backend.pointer(self.bytes) if self.bytes.size else 0
+        return self._backend.pointer(self.bytes) if self.bytes.size else 0
 
     @property
     def _cdata(self) -> int:
@@ -138,17 +138,17 @@ class UntypedStorage(StorageBase):
 
     def tolist(self) -> list[int]:
         """The bytes as a list of numbers."""
-        return self.backend.to_host(self.bytes).tolist()
+        return self._backend.to_host(self.bytes).tolist()
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return UntypedStorage.over(self.bytes[_without_step(index)], self.backend)
+            return UntypedStorage.over(self.bytes[_without_step(index)], self._backend)
         if not hasattr(index, "__index__"):
             raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
-        return int(self.backend.to_host(self.bytes)[in_range(index, self.nbytes())])
+        return int(self._backend.to_host(self.bytes)[in_range(index, self.nbytes())])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, int):
@@ -161,13 +161,13 @@ class UntypedStorage(StorageBase):
             part = slice(index % self.nbytes(), index % self.nbytes() + 1)
         else:
             raise RuntimeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
-        self.backend.write(self.bytes[part], value & 255)
+        self._backend.write(self.bytes[part], value & 255)
 
     def fill_(self, value: int) -> UntypedStorage:
         """Sets every byte to a value."""
         if not isinstance(value, int):
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
-        self.backend.write(self.bytes, value & 255)
+        self._backend.write(self.bytes, value & 255)
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
@@ -177,19 +177,19 @@ class UntypedStorage(StorageBase):
             raise RuntimeError(
                 f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
             )
-        self.backend.write(self.bytes, self.backend.from_host(source.backend.to_host(source.bytes)))
+        self._backend.write(self.bytes, self._backend.from_host(source._backend.to_host(source.bytes)))
         return self
 
     def clone(self) -> UntypedStorage:
         """A copy of the storage."""
-        return UntypedStorage.over(self.backend.copy(self.bytes), self.backend)
+        return UntypedStorage.over(self._backend.copy(self.bytes), self._backend)
 
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
         """This storage, or a copy of it, on a device."""
         backend = get_backend(device)
-        if backend is self.backend:
+        if backend is self._backend:
             return self
-        return UntypedStorage.over(backend.bring(self.bytes, self.backend), backend)
+        return UntypedStorage.over(backend.bring(self.bytes, self._backend), backend)
 
     def cpu(self) -> UntypedStorage:
         """A copy on the CPU, or the storage itself if it is there."""
@@ -240,11 +240,11 @@ class UntypedStorage(StorageBase):
 
     def is_pinned(self, device: DeviceLike = None) -> bool:
         """Whether the memory is pinned for transfers to a device."""
-        return wrap(self.bytes, dt.uint8, self.backend).is_pinned(device)
+        return wrap(self.bytes, dt.uint8, self._backend).is_pinned(device)
 
     def pin_memory(self, device: DeviceLike = None) -> UntypedStorage:
         """A copy in pinned memory."""
-        return UntypedStorage.of(wrap(self.bytes, dt.uint8, self.backend).pin_memory(device))
+        return UntypedStorage.of(wrap(self.bytes, dt.uint8, self._backend).pin_memory(device))
 
     @property
     def is_cuda(self) -> bool:
@@ -279,7 +279,7 @@ class UntypedStorage(StorageBase):
         return copies[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        host = self.backend.to_host(self.bytes)
+        host = self._backend.to_host(self.bytes)
         owner = root(host)  # one object for all storages over it, and so are they again
         return _untyped_again, (owner if owner.nbytes == host.nbytes else host, self.device)
 

@@ -136,7 +136,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as a list of numbers."""
-        host = self._untyped_storage.backend.to_host(self._untyped_storage.as_array(self.dtype))
+        host = self._untyped_storage._backend.to_host(self._untyped_storage.as_array(self.dtype))
         return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 
     def __iter__(self) -> Iterator[Any]:
@@ -159,7 +159,7 @@ class TypedStorage:
             index = slice(at, at + 1)
         if isinstance(value, str):
             raise TypeError(f"can't assign a str to a torch.{self.dtype.legacy}Tensor")
-        self._untyped_storage.backend.write(self._untyped_storage.as_array(self.dtype)[index], value)
+        self._untyped_storage._backend.write(self._untyped_storage.as_array(self.dtype)[index], value)
 
     def fill_(self, value: Any) -> TypedStorage:
         """Sets every element to a value."""
@@ -258,7 +258,7 @@ def _typed_again(storage: UntypedStorage, d: dt.dtype) -> TypedStorage:
 def _converted(d: dt.dtype) -> Any:
     def convert(self: UntypedStorage | TypedStorage) -> TypedStorage:
         array = self.untyped().as_array(self.dtype if isinstance(self, TypedStorage) else dt.uint8)
-        backend = self.untyped().backend
+        backend = self.untyped()._backend
         return _typed_again(UntypedStorage.over(backend.cast(array, d.numpy).view(_BYTE), backend), d)
 
     convert.__doc__ = f"A copy with elements of {d}."

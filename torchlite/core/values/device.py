@@ -103,7 +103,7 @@ def _no_device(value: Any) -> TypeError:
 
 
 def _is_index(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool) and not hasattr(value, "array")  # of a tensor
+    return hasattr(value, "__index__") and not isinstance(value, bool) and not hasattr(value, "_array")  # of a tensor
 
 
 def _checked_index(index: Any) -> int:

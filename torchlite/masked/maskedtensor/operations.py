@@ -81,7 +81,7 @@ def _apply(func: Callable[..., Any], first: Tensor, rest: Any, kwargs: dict[str,
             return t
         return (t.coalesce() if t.is_sparse else t).values()
 
-    return of_array(like, like.array.with_values(func(values(first), *map(values, rest), **kwargs)))
+    return of_array(like, like._array.with_values(func(values(first), *map(values, rest), **kwargs)))
 
 
 @_rule(_UNARY + _in_place(_UNARY))

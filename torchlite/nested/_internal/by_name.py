@@ -37,4 +37,4 @@ def without_elements(cls: Any, shape: tuple[Any, ...], like: Tensor) -> Any:
     """A tensor of a class that has its elements elsewhere, in a shape, row by row."""
     strides = tuple([n * like.element_size() for n in contiguous_strides(shape)])
     form = MetaArray(shape, like.dtype.numpy, strides, 0, Memory(0))
-    return as_class(wrap(form, like.dtype, like.backend.home), cls)
+    return as_class(wrap(form, like.dtype, like._backend.home), cls)

@@ -26,16 +26,16 @@ def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 def _arrays(tensors: list[Tensor]) -> list[Any] | None:
     """The arrays of plain tensors of one device and dtype; None where some are not."""
-    backend, dtype = tensors[0].backend, tensors[0].dtype
+    backend, dtype = tensors[0]._backend, tensors[0].dtype
     known = dtype in PRECISE or (dtype in dt.HALVES and backend.real.over_lists is not None)
     if not local.state.mode.plain or not known or not (backend.bare and backend.values and backend.strided):
         return None
     for t in tensors:
-        if t.backend is not backend or t.dtype is not dtype or t.edge is not None or t.__class__ is not Tensor:
+        if t._backend is not backend or t.dtype is not dtype or t._edge is not None or t.__class__ is not Tensor:
             return None
-        if t.counter is UNVERSIONED:
+        if t._counter is UNVERSIONED:
             return None
-    return [t.array for t in tensors]
+    return [t._array for t in tensors]
 
 
 @or_own
@@ -74,7 +74,7 @@ def get_total_norm(
     if not listed:
         return functions["tensor"](0.0)
     if order == 2 and (arrays := _arrays(listed)) is not None:
-        backend = listed[0].backend
+        backend = listed[0]._backend
         total = wrap(backend.asarray(local.state.quiet(norm_of_all, backend.xp, arrays)), listed[0].dtype, backend)
     else:
         total = _norm_of_norms(listed, order, foreach)
@@ -112,7 +112,7 @@ def clip_grads_with_norm_(
         factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
         arrays = _arrays([factor, *grads])
         if arrays is not None:
-            local.state.quiet(scale_all, factor.backend.xp, arrays[1:], arrays[0])
+            local.state.quiet(scale_all, factor._backend.xp, arrays[1:], arrays[0])
             for grad in grads:
                 bump(grad)
             return
@@ -161,7 +161,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
         return
     arrays = _arrays(grads) if grads else None
     if arrays is not None and not abs(limit) > finfo(grads[0].dtype).max:
-        local.state.quiet(_clip_all, grads[0].backend.xp, arrays, limit)
+        local.state.quiet(_clip_all, grads[0]._backend.xp, arrays, limit)
         for grad in grads:
             bump(grad)
             bump(grad)

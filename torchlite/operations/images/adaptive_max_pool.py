@@ -68,7 +68,7 @@ def _declare_adaptive(dims: int) -> Any:
         if len(output_size) != dims:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
         if min(output_size) < 0:
-            made = [*self.array.shape[: self.dim() - dims], *output_size]
+            made = [*self._array.shape[: self.dim() - dims], *output_size]
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {made}")
         check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
@@ -139,7 +139,7 @@ def _check_fractional(
     if len(output_size) not in (1, dims):
         what = "two Ints" if dims == 2 else "three Ints"
         raise RuntimeError(f"{name}: output_size must either be a single Int or tuple of {what}")
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(shape)}")
     if 0 in shape[len(shape) - dims - 1 :]:
@@ -149,7 +149,7 @@ def _check_fractional(
     if random_samples.dtype is not self.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     images = tuple(shape[: len(shape) - dims]) if len(shape) == dims + 2 else (1, shape[0])
-    given = random_samples.array.shape
+    given = random_samples._array.shape
     if len(given) != 3:
         raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(given)}")
     for ok, message in (

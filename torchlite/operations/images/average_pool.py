@@ -81,7 +81,7 @@ def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
     window, stride, padding, ones = options(name, dims, kernel_size, given, padding)
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = self.array.shape
+    shape = self._array.shape
     if dims == 3 and len(shape) not in (4, 5):
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     if 0 in stride:
@@ -194,7 +194,7 @@ def _adaptive(backend: Backend, self: Array, output_size: Ints) -> Any:
 
 def check_sized(name: str, self: Tensor, dims: int) -> None:
     """The checks of the input that adaptive pools share."""
-    shape = self.array.shape
+    shape = self._array.shape
     for d in range(len(shape) - dims, len(shape)):
         if not shape[d]:
             raise RuntimeError(
@@ -238,7 +238,7 @@ def _declare_adaptive(dims: int) -> Any:
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
         check_sized(name, self, dims)
-        if self.array.size or dims == 3:
+        if self._array.size or dims == 3:
             check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 
@@ -249,8 +249,8 @@ def _declare_adaptive(dims: int) -> Any:
 def _mean(self: Tensor, dims: int) -> Tensor:
     """The mean of a whole image, in the memory format it had."""
     made = self.mean(tuple(range(-1, -dims - 1, -1)), True)
-    shape = self.array.shape
-    if self.backend.real.strided and len(shape) == dims + 2 and channels_inside(shape, self.stride()):
+    shape = self._array.shape
+    if self._backend.real.strided and len(shape) == dims + 2 and channels_inside(shape, self.stride()):
         n, c = shape[:2]
         return made.as_strided((n, c, *(1,) * dims), (c, 1, *(c,) * dims))
     return made

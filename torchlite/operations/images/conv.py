@@ -101,7 +101,7 @@ def _check(
     input: Tensor, weight: Tensor, bias: Tensor | None,
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
 ) -> None:  # fmt: skip
-    image, shape = input.array.shape, weight.array.shape
+    image, shape = input._array.shape, weight._array.shape
     dims = len(shape) - 2
     if dims <= 0:
         raise RuntimeError("weight should have at least three dimensions")
@@ -136,11 +136,11 @@ def _check(
         raise RuntimeError(
             f"{given}, expected input{list(image)} to have {channels} channels, but got {image[1]} channels instead"
         )
-    if bias is not None and bias.array.shape != (made,):
+    if bias is not None and bias._array.shape != (made,):
         given = given if transposed else f"Given weight of size {list(shape)}"
         raise RuntimeError(
             f"{given}, expected bias to be 1-dimensional with {made} elements, but got bias of size "
-            f"{list(bias.array.shape)} instead"
+            f"{list(bias._array.shape)} instead"
         )
     if 0 in shape[2:]:
         raise RuntimeError("could not create a primitive descriptor for the convolution forward propagation primitive")
@@ -369,7 +369,7 @@ def _padding_of(name: str, input: Tensor, weight: Tensor, stride: Ints, dilation
         )
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    total = [d * (k - 1) for k, d in zip(weight.array.shape[2:], _expanded("dilation", dilation, dims), strict=True)]
+    total = [d * (k - 1) for k, d in zip(weight._array.shape[2:], _expanded("dilation", dilation, dims), strict=True)]
     if any(n % 2 for n in total):
         errors.warn_once(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "

@@ -91,7 +91,7 @@ def _unfold(self: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: I
     if local.state.mode.grad and requires_grad(self):  # so that a node notes both sizes first
         self.size(-1), self.size(-2)
     _check(kernel, dilation, padding, stride)
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) < 3 and self.size(1):
         self.size(2)
     if len(shape) > 4 or 0 in shape[-3:]:
@@ -115,7 +115,7 @@ def _fold(self: Tensor, size: Ints, kernel: Ints, dilation: Ints, padding: Ints,
     if len(size) != 2:
         raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(size)}")
     _check(kernel, dilation, padding, stride)
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "

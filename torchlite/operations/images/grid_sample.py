@@ -219,7 +219,7 @@ sample, sample_backward = in_c("grid_sample", _sample), in_c("grid_sample_backwa
 
 def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any:
     *options, needs = rest
-    n, c, *size = input.array.shape
+    n, c, *size = input._array.shape
     wide = dt.float32 if input.dtype in dt.HALVES else input.dtype
     points = _flat(grid)
     count = points.shape[1]
@@ -243,7 +243,7 @@ def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any
 
 
 def _check(input: Tensor, grid: Tensor) -> None:
-    image, points = input.array.shape, grid.array.shape
+    image, points = input._array.shape, grid._array.shape
     given = f"but got input with sizes {list(image)} and grid with sizes {list(points)}"
     if not image or not points or image[0] != points[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {given}")
@@ -261,7 +261,7 @@ def _check(input: Tensor, grid: Tensor) -> None:
 
 
 def _check_ranks(input: Tensor, grid: Tensor, mode: int) -> None:
-    image, points = input.array.shape, grid.array.shape
+    image, points = input._array.shape, grid._array.shape
     if len(image) not in (4, 5) or len(image) != len(points):
         expected = len(image) if len(image) in (4, 5) else "4D or 5"
         raise RuntimeError(

@@ -137,7 +137,7 @@ def _check_3d(shape: Ints) -> None:
 
 
 def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool, with_places: bool) -> None:
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
@@ -182,7 +182,7 @@ def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) ->
     def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
         """The largest value of every window."""
         window, step, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
-        shape = self.array.shape
+        shape = self._array.shape
         if len(shape) not in (dims + 1, dims + 2):
             raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
         count, *_ = count_windows(shape[len(shape) - dims :], window, step, padding, dilation, ceil_mode)
@@ -298,15 +298,15 @@ def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
             f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with "
             f"{self.dim()} dimensions."
         )
-    if self.array.shape != indices.array.shape:
+    if self._array.shape != indices._array.shape:
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices "
             f"tensor with shape: {list(indices.shape)}"
         )
-    if 0 in self.array.shape[self.dim() - dims - 1 :]:
+    if 0 in self._array.shape[self.dim() - dims - 1 :]:
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)} with "
-            f"dimension {self.array.shape.index(0, self.dim() - dims - 1)} being empty."
+            f"dimension {self._array.shape.index(0, self.dim() - dims - 1)} being empty."
         )
 
 
@@ -361,8 +361,8 @@ def _declare_unpool(dims: int) -> Any:
                 )
         if stride is not None and min(stride) < 1:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
-        if self.array.size and self.backend.layout is strided:
-            inside = dims == 2 and self.dim() == 4 and channels_inside(self.array.shape, self.stride())
+        if self._array.size and self._backend.layout is strided:
+            inside = dims == 2 and self.dim() == 4 and channels_inside(self._array.shape, self.stride())
             check_dtype(f"{name}_channels_last" if inside else name, self, dt.FLOATS)
         return op.apply(self, indices, output_size)
 

@@ -27,7 +27,7 @@ def _check_pad(self: Tensor, pad: Ints, value: Any) -> None:
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
             f"{len(pad)}while the input has {self.dim()}dimensions."
         )
-    shape = self.array.shape
+    shape = self._array.shape
     for i, (before, after) in enumerate(_pairs(pad, len(shape))):
         if shape[i] + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
@@ -47,7 +47,7 @@ def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
 def _with_value(op: LaidOp, values: Any, backend: Backend) -> Any:
     """The value is checked against the tensor's dtype before anything is computed."""
     t, pad, value = values
-    return [t.array, pad, fitting_array(value, t.dtype, backend)], t.dtype
+    return [t._array, pad, fitting_array(value, t.dtype, backend)], t.dtype
 
 
 def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
@@ -146,7 +146,7 @@ _OPS = {
 
 
 def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
-    shape = self.array.shape
+    shape = self._array.shape
     pairs = _pairs(pad, len(shape))
     if mode == "circular":
         for n, (before, after) in zip(shape, pairs):

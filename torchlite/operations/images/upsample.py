@@ -92,7 +92,7 @@ _OPS = {
 
 def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, align_corners: bool = False) -> Tensor:
     """Images (n, channels, *size) in another size, given as such or by factors."""
-    shape = self.array.shape
+    shape = self._array.shape
     dims = len(shape) - 2
     op = _OPS[mode, dims]
     if output_size is None:

@@ -208,8 +208,8 @@ def _batch_norm_in_steps(
         hat, _ = _by_running(input, running_mean, running_var, eps)
         none = input.new_empty((0,))
         return moved(hat, in_shape(weight, shape), in_shape(bias, shape)), none, none
-    level = input.backend.level
-    if any([t.backend.level < level for v in (running_mean, running_var) for t in tensors_in(v)]):
+    level = input._backend.level
+    if any([t._backend.level < level for v in (running_mean, running_var) for t in tensors_in(v)]):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
             "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
@@ -257,7 +257,7 @@ def batch_norm(
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if not input.numel():
         return moved(input.clone(), None if weight is None else weight[0], None if bias is None else bias[0])
-    if is_watched() or input.backend.layout is not strided:  # PyTorch has memory for what other libraries keep
+    if is_watched() or input._backend.layout is not strided:  # PyTorch has memory for what other libraries keep
         functions["empty"]((0,), dtype=dt.uint8, layout=input.layout, device=input.device)
     return native_batch_norm.apply(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
@@ -278,9 +278,9 @@ def instance_norm(
     for running, now in ((running_mean, each[2]), (running_var, each[3])):
         if running is not None and use_input_stats:
             mean = now.view((n, c)).mean(0, False)
-            while mean.backend.home.level > running.backend.home.level:
-                mean = mean.array.main
-            if running.backend.handed:
+            while mean._backend.home.level > running._backend.home.level:
+                mean = mean._array.main
+            if running._backend.handed:
                 running.copy_(mean)
             else:  # statistics may be updated inside of a transform, too
                 write(running, mean)

@@ -89,7 +89,7 @@ def _nll_backward(
 
 
 def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
-    shape, classes = self.array.shape, target.array.shape
+    shape, classes = self._array.shape, target._array.shape
     if len(classes) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if not 0 < len(shape) <= 2:
@@ -190,7 +190,7 @@ def nll_loss_nd(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:  # fmt: skip
     """Minus the inputs of the target's classes, which lie along dimension 1 (or 0 of a vector)."""
-    shape, classes = self.array.shape, target.array.shape
+    shape, classes = self._array.shape, target._array.shape
     ndim = len(shape)
     if ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
@@ -221,7 +221,7 @@ def _cross_entropy(
 ) -> Tensor:
     """How unlikely the target's classes (or distributions over classes) are by the softmax of the input."""
     dim = _class_dim(self)
-    if self.array.shape == target.array.shape:
+    if self._array.shape == target._array.shape:
         if not target.is_floating_point():
             raise RuntimeError(
                 f"Expected floating point type for target with class probabilities, got {target.dtype.legacy}"
@@ -240,7 +240,7 @@ def cross_entropy_steps(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
 ) -> Any:
     """The ops that calls of this form come to, in turn, where the target has a class for each row."""
-    if self.ndim > 2 or self.array.shape == target.array.shape or label_smoothing > 0:
+    if self.ndim > 2 or self._array.shape == target._array.shape or label_smoothing > 0:
         return None
     logarithms = log_softmax, (self, _class_dim(self), None)
     return [logarithms, (nll_loss_forward, (Made(0), target, weight, reduction, ignore_index), 0)]

@@ -150,7 +150,7 @@ def _group_gradients(
 ) -> Any:  # fmt: skip
     made = (None, None, None)
     if grads[0] is not None:
-        g = grads[0] if channels_last(input.array) else grads[0].contiguous()
+        g = grads[0] if channels_last(input._array) else grads[0].contiguous()
         made = native_group_norm_backward.apply(g, input, result1, result2, weight, N, C, HxW, group, needs)
     if grads[1] is None and grads[2] is None:
         return made
@@ -199,7 +199,7 @@ def group_norm(
 ) -> Tensor:  # fmt: skip
     """The input normalized over the channels of each group and all that lies in them."""
     check_group(input, num_groups, weight, bias)
-    if not channels_last(input.array):
+    if not channels_last(input._array):
         input = input.contiguous()
     n, c, *rest = input.shape
     return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]

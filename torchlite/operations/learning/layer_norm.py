@@ -173,12 +173,12 @@ def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, b
             "normalized_shape = []"
         )
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.array.shape != shape:
+        if t is not None and t._array.shape != shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(t.array.shape)} and normalized_shape = {list(shape)}"
+                f"{list(t._array.shape)} and normalized_shape = {list(shape)}"
             )
-    have = input.array.shape
+    have = input._array.shape
     if have[-len(shape) :] != shape:
         sizes = ", ".join(map(str, shape))
         raise RuntimeError(

@@ -277,9 +277,9 @@ def check_probabilities(xp: Namespace, x: Array) -> None:
 def _check_likelihoods(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
-    backend = self.backend.real
+    backend = self._backend.real
     if backend.values and not backend.level:
-        check_probabilities(backend.xp, self.array)
+        check_probabilities(backend.xp, self._array)
 
 
 def _weighted(made: Any, weight: Any) -> Any:
@@ -367,11 +367,11 @@ def _check_logits(
         raise cannot_cast(self.dtype, target.dtype)
     if self.dtype.category < dt.FLOAT:
         raise not_implemented_for("log_sigmoid_cpu", self.dtype)
-    within(target.array.shape, self.array.shape)
+    within(target._array.shape, self._array.shape)
     if pos_weight is not None:
-        within(self.array.shape, broadcast_shapes(self.array.shape, pos_weight.array.shape))
+        within(self._array.shape, broadcast_shapes(self._array.shape, pos_weight._array.shape))
     if weight is not None:
-        within(target.array.shape, weight.array.shape)
+        within(target._array.shape, weight._array.shape)
 
 
 bce_with_logits = pairwise(

@@ -36,8 +36,8 @@ def _check_multi_margin(self: Tensor, target: Tensor, p: Any, margin: Any, weigh
     if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
         raise not_implemented_for("multi_margin_loss_cpu_kernel", self.dtype)
     _check_classes(target)
-    backend = self.backend.real
-    if backend.values and not backend.level and bool(((target.array < 0) | (target.array >= classes)).any()):
+    backend = self._backend.real
+    if backend.values and not backend.level and bool(((target._array < 0) | (target._array >= classes)).any()):
         raise RuntimeError("target out of range")
 
 
@@ -131,9 +131,9 @@ def _check_multilabel(self: Tensor, target: Tensor, reduction: int) -> None:
     if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
         raise not_implemented_for("multilabel_margin_loss_forward_out_frame", self.dtype)
     _check_classes(target)
-    backend = self.backend.real
+    backend = self._backend.real
     classes = self.shape[-1] if self.dim() else 1
-    if backend.values and not backend.level and bool(((target.array < -1) | (target.array >= classes)).any()):
+    if backend.values and not backend.level and bool(((target._array < -1) | (target._array >= classes)).any()):
         raise RuntimeError("argument #2 'target' is out of range")
 
 

@@ -19,7 +19,7 @@ _LSTM = 2  # the number of the mode
 
 def takes(input: Tensor, hx: Tensor, cx: Tensor, params: Sequence[Tensor]) -> bool:
     """Whether PyTorch leaves these layers to oneDNN, which has none with projections."""
-    ours = all([t.dtype is dt.float32 and t.backend.device.type == "cpu" for t in (input, hx, cx, *params)])
+    ours = all([t.dtype is dt.float32 and t._backend.device.type == "cpu" for t in (input, hx, cx, *params)])
     return ours and bool(input.numel()) and hx.shape[2] == cx.shape[2]
 
 

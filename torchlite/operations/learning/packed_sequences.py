@@ -86,7 +86,7 @@ def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tens
         f"{lengths.dtype.legacy} tensor",
     )
     _require(input.numel() > 0, "Cannot pack empty tensors.")
-    length, batch = input.array.shape[:2][:: -1 if batch_first else 1]
+    length, batch = input._array.shape[:2][:: -1 if batch_first else 1]
     sizes = lengths.tolist()
     _require(
         len(sizes) == batch,
@@ -121,7 +121,7 @@ def pad_packed(
     length, batch, features = max(total_length, len(sizes)), sizes[0], data.shape[1:]
     if is_watched():
         padded, lengths = _pad_shown(data, sizes, length, padding_value)
-        lengths.array[...] = _counts(sizes)
+        lengths._array[...] = _counts(sizes)
         return padded.transpose(0, 1) if batch_first else padded, lengths
     padded = data.new_full((length * batch, *features), padding_value)
     padded = padded.index_copy(0, places(sizes, batch, data), data).view((length, batch, *features))

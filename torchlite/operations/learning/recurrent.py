@@ -99,7 +99,7 @@ def _gradients(
 ) -> Sequence[Any]:  # fmt: skip
     operands = (input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr)
     given = (grads[0], grads[1], None if c is None else grads[2])
-    if local.state.mode.grad or any([t.backend.level for t in (*operands, *given) if isinstance(t, TensorBase)]):
+    if local.state.mode.grad or any([t._backend.level for t in (*operands, *given) if isinstance(t, TensorBase)]):
         return _gradients_in_steps(given, needs, operands, (mode, sizes, reverse))
     return recurrent_backward.apply(
         *given, input, h, c, w_ih, w_hh, w_hr, result3, result4, result5, mode, sizes, reverse, needs
@@ -138,20 +138,20 @@ def _fits(
     input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, w_hr: Any, mode: str
 ) -> bool:
     """Whether the kernels take it: floating-point numbers, in shapes that belong together."""
-    d, backend = input.dtype, input.backend
+    d, backend = input.dtype, input._backend
     tensors = [t for t in (input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr) if t is not None]
     if d not in dt.FLOATS or not backend.real.values or any([t.dtype is not d for t in tensors]):
         return False
-    gates, batch, size = len(CELLS[mode].order), input.array.shape[1], h.array.shape[-1]
-    cells = size if c is None else c.array.shape[-1]
+    gates, batch, size = len(CELLS[mode].order), input._array.shape[1], h._array.shape[-1]
+    cells = size if c is None else c._array.shape[-1]
     biases = [b for b in (b_ih, b_hh) if b is not None]
     return (
-        h.array.shape == (batch, size)
-        and (c is None or c.array.shape == (batch, cells))
-        and w_ih.array.shape == (gates * cells, input.array.shape[2])
-        and w_hh.array.shape == (gates * cells, size)
-        and all([b.array.shape == (gates * cells,) for b in biases])
-        and (size == cells if w_hr is None else w_hr.array.shape == (size, cells))
+        h._array.shape == (batch, size)
+        and (c is None or c._array.shape == (batch, cells))
+        and w_ih._array.shape == (gates * cells, input._array.shape[2])
+        and w_hh._array.shape == (gates * cells, size)
+        and all([b._array.shape == (gates * cells,) for b in biases])
+        and (size == cells if w_hr is None else w_hr._array.shape == (size, cells))
     )
 
 

@@ -54,7 +54,7 @@ def _backward_in_steps(g: Tensor, input: Tensor, shape: tuple[int, ...], weight:
 def _gradients(
     grads: Any, needs: Any, input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float, result1: Tensor
 ) -> Any:
-    if local.state.mode.grad or input.backend.home.level:
+    if local.state.mode.grad or input._backend.home.level:
         return _backward_in_steps(grads[0], input, normalized_shape, weight, eps)
     return _fused_backward.apply(grads[0], input, normalized_shape, result1, weight, needs)
 

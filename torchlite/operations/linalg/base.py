@@ -68,7 +68,7 @@ def check_matrices(name: str, t: Tensor, called: str = "A") -> None:
 
 def check_square(name: str, t: Tensor, called: str = "A") -> None:
     check_matrices(name, t, called)
-    rows, columns = t.array.shape[-2:]
+    rows, columns = t._array.shape[-2:]
     if rows != columns:
         raise RuntimeError(
             f"{name}: {called} must be batches of square matrices, but they are {rows} by {columns} matrices"
@@ -111,10 +111,10 @@ def any_matrices(name: str, low: str) -> Callable[..., None]:
 
 
 def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A", vectors: bool = False) -> None:
-    shape = (*b.array.shape, 1) if vectors else b.array.shape
+    shape = (*b._array.shape, 1) if vectors else b._array.shape
     if len(shape) < 2:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
-    (m, n), (p, q) = a.array.shape[-2:], shape[-2:]
+    (m, n), (p, q) = a._array.shape[-2:], shape[-2:]
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"{name}: Expected {called} and B to have the same dtype, but found {called} of type {a.dtype.legacy} and "
@@ -127,19 +127,19 @@ def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A
 
 def common_batch(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Two tensors of matrices with their batches broadcast together."""
-    batch = broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
-    return spread(a, (*batch, *a.array.shape[-2:])), spread(b, (*batch, *b.array.shape[-2:]))
+    batch = broadcast_shapes(a._array.shape[:-2], b._array.shape[:-2])
+    return spread(a, (*batch, *a._array.shape[-2:])), spread(b, (*batch, *b._array.shape[-2:]))
 
 
 def spread(t: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`t` expanded to this shape; `t` itself where it has it."""
-    return t if t.array.shape == shape else t.expand(shape)
+    return t if t._array.shape == shape else t.expand(shape)
 
 
 def differentiated(t: Tensor) -> bool:
     """Whether somebody may ask for derivatives of what is made of `t`."""
     look_past_forms()
-    return bool(t.backend.level) or requires_grad(t) or moves(t)
+    return bool(t._backend.level) or requires_grad(t) or moves(t)
 
 
 # ---- kernels
@@ -225,7 +225,7 @@ _CHECK = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix)"
 def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
     if not info.is_meta:
-        check_info(info.array, api_name)
+        check_info(info._array, api_name)
 
 
 def checked_apart(compute: Callable[..., Any], first: bool = False) -> Callable[..., Callable[[], Any] | None]:

@@ -21,7 +21,7 @@ from .svd import svd
 
 def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
     """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
-    if not A.array.size:
+    if not A._array.size:
         return A.new_zeros(A.shape)
     LU, pivots, _ = factored.apply(A, True, None)
     return _of_factors(A, LU, pivots, weight, finite)
@@ -53,8 +53,8 @@ def _factors(xp: Namespace, a: Array) -> tuple[Any, Any]:
 
 def _det_vjp(g: Tensor, A: Tensor, result: Tensor) -> Tensor:
     """By the inverse; where there is none, and the gradient is differentiated again, by singular values."""
-    backend = A.backend.real
-    if local.state.mode.grad and A.array.size and backend.values and not backend.level:
+    backend = A._backend.real
+    if local.state.mode.grad and A._array.size and backend.values and not backend.level:
         singular = result.detach().abs() < 100 * dt.finfo(A.dtype).eps
         if singular.any():
             parts = zip(g.reshape(-1), A.reshape((-1, *A.shape[-2:])), result.reshape(-1), strict=True)
@@ -88,7 +88,7 @@ publish_python("det(Tensor self)", det.apply)
 
 def _slogdet_vjp(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
     weight = _weight(grads, A, sign)
-    return _of_inverse(A, weight, finite=False) if A.array.size else A * weight[..., None, None]
+    return _of_inverse(A, weight, finite=False) if A._array.size else A * weight[..., None, None]
 
 
 def _weight(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:

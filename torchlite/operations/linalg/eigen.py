@@ -25,7 +25,7 @@ def check_phase(message: str, within: Tensor, *grads: Tensor | None) -> None:
 
     A gradient that is a leaf comes from no function: the forward derivative follows from it.
     """
-    if not within.is_complex() or within.backend.level or any([g is not None and g.edge is LEAF for g in grads]):
+    if not within.is_complex() or within._backend.level or any([g is not None and g._edge is LEAF for g in grads]):
         return
     if not bool((within.diagonal(0, -2, -1).imag.abs() <= 1e-2).all()):
         raise RuntimeError(message)
@@ -138,7 +138,7 @@ def _eig_vjp(grads: Sequence[Tensor | None], self_dtype: dt.dtype, eigenvalues: 
     if g_values is not None:
         inner = inner + g_values.diag_embed()
     made = solving.apply(H(V), inner.matmul(H(V)), True, False, None)[0]
-    return fit_gradient(made, made.array.shape, self_dtype)
+    return fit_gradient(made, made._array.shape, self_dtype)
 
 
 eig = ByColumns(

@@ -53,7 +53,7 @@ def _tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> 
     ]  # fmt: skip
     if hermitian:
         check_square("linalg.eigh", A)
-    batch = broadcast_shapes(A.array.shape[:-2], *[t.array.shape for t in (atol, rtol) if t is not None])
+    batch = broadcast_shapes(A._array.shape[:-2], *[t._array.shape for t in (atol, rtol) if t is not None])
     absolute, relative = [None if t is None else spread(t, batch) for t in (atol, rtol)]
     return spread(A, (*batch, *A.shape[-2:])), absolute, relative
 
@@ -283,7 +283,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
     right = b.unsqueeze(-1) if vectors else b
-    batch = broadcast_shapes(self.array.shape[:-2], right.array.shape[:-2])
+    batch = broadcast_shapes(self._array.shape[:-2], right._array.shape[:-2])
     if self.shape[-2] != right.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vectors else -2})")
     if driver not in (None, *_DRIVERS):

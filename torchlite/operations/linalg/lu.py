@@ -171,7 +171,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
             "function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    shape, pivots = LU_data.array.shape, LU_pivots.array.shape
+    shape, pivots = LU_data._array.shape, LU_pivots._array.shape
     if unpack_pivots and (pivots[:-1] != shape[:-2] or not pivots or pivots[-1] < min(shape[-2:])):
         raise RuntimeError(_PIVOTS)
     L, U = factors.apply(LU_data) if unpack_data else (LU_data.new_empty((0,)), LU_data.new_empty((0,)))

@@ -139,7 +139,7 @@ def _product_vjp(
     if not left:
         g_self, g_tau, g_other = _product_vjp(H(g), self, tau, H(other), True, not adjointly)
         return g_self, g_tau, _by_columns(H(g_other))
-    if not self.array.size or not tau.array.size:
+    if not self._array.size or not tau._array.size:
         return None, None, g
     one = tensors.eye(*self.shape[-2:], dtype=self.dtype, device=self.device)
     other = one.expand(self.shape) if other is None else other

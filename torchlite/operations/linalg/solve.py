@@ -155,7 +155,7 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     if vectors and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
     check_equation(name, A, B, left, vectors=vectors)
-    a, b, matrix = A.array.shape, B.array.shape, vectors - 2  # from where on dimensions are no batch's
+    a, b, matrix = A._array.shape, B._array.shape, vectors - 2  # from where on dimensions are no batch's
     batch = broadcast_shapes(a[:-2], b[:matrix])
     return solving.apply(spread(A, (*batch, *a[-2:])), spread(B, (*batch, *b[matrix:])), left, vectors, caller)
 

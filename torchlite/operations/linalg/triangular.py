@@ -91,7 +91,7 @@ def check_old_system(name: str, b: Tensor, a: Tensor) -> None:
     for called, t in (("b", b), ("A" if name == "triangular_solve" else "u", a)):
         if t.dim() < 2:
             raise RuntimeError(f"{called} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
-    (rows, columns), (p, q) = a.array.shape[-2:], b.array.shape[-2:]
+    (rows, columns), (p, q) = a._array.shape[-2:], b._array.shape[-2:]
     if rows != columns:
         raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
     if rows != p:

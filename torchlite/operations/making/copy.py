@@ -58,7 +58,7 @@ def in_order_of(backend: Backend, made: Any, array: Array) -> Any:
 
 def arranged_as_copy(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     """`arranged` for results that PyTorch writes into an empty copy of the operand."""
-    return in_order_of(values[0].backend.real, outputs, values[0].array)
+    return in_order_of(values[0]._backend.real, outputs, values[0]._array)
 
 
 def _clone(backend: Backend, array: Array, format_: memory_format | None) -> Any:
@@ -84,7 +84,7 @@ def check_format(ndim: int, format_: memory_format) -> None:
 def _of_inference(op: Op, state: State, mode: Mode, values: Sequence[Any]) -> Any:
     """A clone of a tensor made in inference mode is an ordinary one."""
     t: Tensor = values[0]
-    if t.counter is not UNVERSIONED or mode.inference:
+    if t._counter is not UNVERSIONED or mode.inference:
         return Op.run_generally(op, state, mode, values)
     return t.new_empty(t.shape).copy_(t)
 
@@ -118,7 +118,7 @@ cast = LaidOp(
     "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format=None)",
     _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
-    prepare=lambda op, values, backend: ([values[0].array, values[1].numpy, values[2]], values[1]),
+    prepare=lambda op, values, backend: ([values[0]._array, values[1].numpy, values[2]], values[1]),
     record=lambda op, values, results: Op.record(op, values, results) if values[1].category >= dt.FLOAT else None,
     linear=True, batch=LEADING, by_form=True,
 )  # fmt: skip
@@ -142,7 +142,7 @@ aten["_to_copy"] = _to_copy
 def _move(op: Op, *values: Any) -> Any:
     """A copy on another device."""
     source, where = values
-    level = source.backend.real
+    level = source._backend.real
     if level.level:
         return level.run(op, values)
     seer = local.state.mode.seer
@@ -150,7 +150,7 @@ def _move(op: Op, *values: Any) -> Any:
         result = seer(op, values)
     else:
         backend = get_backend(where)
-        result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
+        result = wrap(backend.bring(source._array, source._backend.real), source.dtype, backend)
     if local.state.mode.records:
         op.remember(values, (result,))
     return result
@@ -165,8 +165,8 @@ move = Op(
 
 
 def _is_elsewhere(t: Tensor, where: device) -> bool:
-    if not t.backend.handed:
-        return get_backend(where).device != t.backend.device
+    if not t._backend.handed:
+        return get_backend(where).device != t._backend.device
     said = t.device  # by its class, and perhaps of a kind that there is not
     return where.type != said.type or where.index not in (None, said.index)
 
@@ -203,7 +203,7 @@ _TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=
 
 def _comes_to(t: Tensor, d: dt.dtype | None, where: device | None, copy: bool, format_: Any) -> Any:
     """The op that a conversion comes to where it is one of the dtype alone."""
-    stays = where is None or get_backend(where).device == t.backend.device
+    stays = where is None or get_backend(where).device == t._backend.device
     return (cast, (t, d, None)) if stays and d not in (None, t.dtype) and format_ in (None, preserve_format) else None
 
 
@@ -287,11 +287,11 @@ def _cuda_device(where: Any) -> device:
 @quick
 def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps."""
-    shape = self.array.shape
-    if self.backend.layout in COMPRESSED:
-        raise without(self.backend.layout, "is_contiguous")
+    shape = self._array.shape
+    if self._backend.layout in COMPRESSED:
+        raise without(self._backend.layout, "is_contiguous")
     if memory_format is contiguous_format or memory_format is preserve_format:
-        return bool(self.array.flags.c_contiguous)
+        return bool(self._array.flags.c_contiguous)
     refuse_batch(
         (self,), "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
     )
@@ -321,9 +321,10 @@ _OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.com
 
 
 def _check_copied(op: Op, target: Tensor, values: Sequence[Any]) -> None:
-    source, backend = values[0], target.backend.home
-    a, b = target.array, source.array
-    alike = a.shape == b.shape and source.backend.home is backend and source.backend.strided and target.backend.strided
+    source, backend = values[0], target._backend.home
+    a, b = target._array, source._array
+    strided = source._backend.strided and target._backend.strided
+    alike = a.shape == b.shape and source._backend.home is backend and strided
     if source is target or (alike and same_elements(backend, a, b)):
         return
     Op.check_memory(op, in_memory(target), [in_memory(source)])
@@ -340,15 +341,15 @@ def _copy_number(op: Op, values: list[Any]) -> Tensor:
 def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
     """The source is converted, moved and broadcast into the tensor's memory."""
     source = values[1]
-    shape, have = self_.array.shape, source.array.shape
+    shape, have = self_._array.shape, source._array.shape
     errors.within(shape, have)
-    backend = self_.backend.real
-    array = source.array
-    if source.backend.real is not backend:
-        array = backend.bring(array, source.backend.real)
+    backend = self_._backend.real
+    array = source._array
+    if source._backend.real is not backend:
+        array = backend.bring(array, source._backend.real)
     if source.dtype is not self_.dtype:
         array = local.state.quiet(backend.cast, array, self_.dtype.numpy)
-    backend.write(self_.array, array)
+    backend.write(self_._array, array)
     bump(self_)
 
 
@@ -390,18 +391,18 @@ def _check_filling(self: Tensor, value: Tensor) -> None:
 
 def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
     value = values[1] if len(values) > 1 else 0
-    backend, d = self_.backend.real, self_.dtype
-    if d in dt.HALVES and self_.array.size == 1 and not isinstance(value, TensorBase):  # one number is only cast
+    backend, d = self_._backend.real, self_.dtype
+    if d in dt.HALVES and self_._array.size == 1 and not isinstance(value, TensorBase):  # one number is only cast
         value = local.state.quiet(backend.cast, fitting_array(value, dt.float64, backend), d.numpy)
-        backend.write(self_.array, value)
+        backend.write(self_._array, value)
     else:
-        backend.write(self_.array, _filling(value, d, backend))
+        backend.write(self_._array, _filling(value, d, backend))
     bump(self_)
 
 
 def _with_filling(op: Op, values: Any, backend: Backend) -> Any:
     t, value = values if len(values) > 1 else (*values, 0)
-    return [t.array, _filling(value, t.dtype, backend)], None
+    return [t._array, _filling(value, t.dtype, backend)], None
 
 
 _FILLING: dict[str, Any] = {  # the value is read before anything is written

@@ -76,7 +76,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         )
     item = self.element_size()
     return {
-        "typestr": f"<{self.array.dtype.kind}{item}" if item > 1 else f"|{self.array.dtype.kind}{item}",
+        "typestr": f"<{self._array.dtype.kind}{item}" if item > 1 else f"|{self._array.dtype.kind}{item}",
         "shape": tuple(self.shape),
         "strides": None if self.is_contiguous() else tuple([s * item for s in self.stride()]),
         "data": (self.data_ptr() if self.numel() else 0, False),
@@ -119,7 +119,7 @@ def __dlpack__(
 def _exported(t: Tensor, stream: Any = None, max_version: Any = None, copy: Any = None) -> Any:
     if t.is_meta:
         raise BufferError("Cannot pack tensors on meta")
-    array = t.backend.real.copy(t.array) if copy else t.array
+    array = t._backend.real.copy(t._array) if copy else t._array
     if not isinstance(array, np.ndarray):
         return array.__dlpack__(stream=stream)
     code = _CODES.get(t.dtype)
@@ -168,7 +168,7 @@ def _imported(capsule: Any) -> Tensor:
     if d is None:
         return _from_host(np.from_dlpack(_Capsule(capsule)))
     code.value = _UNSIGNED
-    array = _from_host(np.from_dlpack(_Capsule(capsule))).array
+    array = _from_host(np.from_dlpack(_Capsule(capsule)))._array
     return wrap(array.view(d.numpy), d, get_backend("cpu"))
 
 

@@ -50,7 +50,7 @@ def stream_of(generator: Generator | None, backend: Backend) -> MT19937Stream:
 
 def draws_itself(t: Tensor) -> bool:
     """Whether a tensor lies, inside of nothing, on a device that makes the numbers where they are wanted."""
-    return t.is_cuda and not local.state.levels and not stream_of(None, t.backend.home).on_host
+    return t.is_cuda and not local.state.levels and not stream_of(None, t._backend.home).on_host
 
 
 def stream_of_device(op: str, generator: Generator | None, backend: Backend) -> Any:
@@ -83,7 +83,7 @@ def told(stream: Any, backend: Backend, parameter: Any, shape: Sequence[int]) ->
 
 def _fill(t: Tensor, draw: Callable[[int], np.ndarray], checked: bool = False) -> None:
     """Fill a tensor's memory with the numbers that `draw(count)` gives; `checked`: it sees parameters if none are."""
-    backend, array = t.backend.real, t.array
+    backend, array = t._backend.real, t._array
     if not backend.values:
         if checked:
             draw(0)
@@ -149,13 +149,13 @@ class _Draw(Op):
     def apply(self, *values: Any) -> Tensor:
         """The same into a new tensor, which is what transforms ask for."""
         like_, *parameters = values
-        if like_.backend.level:
+        if like_._backend.level:
             return self.run_bound(*values)
-        return self.fresh(like_.array.shape, like_.dtype, like_.backend.home, *parameters)
+        return self.fresh(like_._array.shape, like_.dtype, like_._backend.home, *parameters)
 
     def apply_in_place(self, values: list[Any]) -> Tensor:
         for level in reversed(local.state.levels):
-            if level.serial > values[0].backend.level and level.draws() is not None:
+            if level.serial > values[0]._backend.level and level.draws() is not None:
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
                     "same randomness. If this is necessary for your usage, please file an issue with functorch."
@@ -180,32 +180,32 @@ class _Draw(Op):
 
     def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Backend, *parameters: Any) -> Tensor:
         """A new tensor of numbers, in the form of the tensor inside another whose level has no part in the draw."""
-        while t.backend.home.level and (t.backend.home.owner.elements is None or t.backend.home.owner.draws() is None):
-            inside = t.array.main
-            if t.backend.home.owner.elements is not None:
-                inside = inside.select(t.array.dim, 0)
-            backend = inside.backend.home if backend is t.backend.home else backend
+        while (home := t._backend.home).level and (home.owner.elements is None or home.owner.draws() is None):
+            inside = t._array.main
+            if home.owner.elements is not None:
+                inside = inside.select(t._array.dim, 0)
+            backend = inside._backend.home if backend is home else backend
             t = inside
 
         def make(batch: tuple[int, ...]) -> Tensor:
             form = t.expand(*batch, *t.shape) if batch else t
             made = like(form, format_, d, backend)
-            if made.backend.level:
+            if made._backend.level:
                 return self.apply(made, *parameters).clone()  # whose memory may have been shared by all elements
             return _unwritten(self.apply_in_place([made, *parameters]))
 
-        return drawn(make, t.backend.level) if local.state.levels else make(())
+        return drawn(make, t._backend.level) if local.state.levels else make(())
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
-        stream = stream_of(generator, self_.backend.real)
+        stream = stream_of(generator, self_._backend.real)
         checked = self.signature.name in _CHECKED
         _fill(self_, lambda n: self.numbers(stream, n, self_, parameters), checked)
         bump(self_)
 
     def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> Any:
         target, *parameters, _ = values  # no generator is named: it would have no form
-        array, cpu = target.array, get_backend(CPU)
+        array, cpu = target._array, get_backend(CPU)
         if len(tensors) > 1 or target.dtype.is_complex or not array.flags.c_contiguous:
             return None
         arguments = default_generator(CPU).stream, array.shape, array.dtype, *parameters
@@ -214,8 +214,8 @@ class _Draw(Op):
 
 def _unwritten(t: Tensor) -> Tensor:
     """A new tensor; that numbers were drawn into it counts as no write."""
-    if t.counter.__class__ is Counter:
-        t.counter = None
+    if t._counter.__class__ is Counter:
+        t._counter = None
     return t
 
 
@@ -282,7 +282,7 @@ def _bernoulli_each(stream: Any, n: int, d: np.dtype, t: Tensor, p: Tensor) -> n
     if p.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p.dtype.legacy}'")
     laid = p.detach().expand(t.shape).permute(_in_memory_order(t.stride()))
-    return stream.bernoulli_tensor(told(stream, p.backend.real, laid.array, laid.shape), d)
+    return stream.bernoulli_tensor(told(stream, p._backend.real, laid._array, laid.shape), d)
 
 
 bernoulli_each = _Draw(

@@ -74,8 +74,8 @@ def settled(fresh: Tensor) -> Tensor:
 
 
 def _with_value(fresh: Tensor, value: Any) -> Tensor:
-    backend = fresh.backend
-    backend.write(fresh.array, fitting_array(value, fresh.dtype, backend))
+    backend = fresh._backend
+    backend.write(fresh._array, fitting_array(value, fresh.dtype, backend))
     return fresh
 
 
@@ -153,7 +153,7 @@ def empty_permuted(size: Any, order: Any, d: Any, backend: Backend) -> Tensor:
 
 def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
     """The strides that a tensor made like `t` gets."""
-    shape = tuple(t.array.shape)
+    shape = tuple(t._array.shape)
     if format_ is contiguous_format:
         return contiguous_strides(shape)
     if format_ in (channels_last, channels_last_3d):
@@ -165,12 +165,12 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
 
 def like(t: Tensor, format_: Any, d: dt.dtype, backend: Backend) -> Tensor:
     """Uninitialised memory of the form of `t`."""
-    return empty_in(t.array.shape, strides_like(t, format_), d, backend)
+    return empty_in(t._array.shape, strides_like(t, format_), d, backend)
 
 
 def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Backend) -> Tensor:
-    shape = t.array.shape
-    if format_ is None and t.array.flags.c_contiguous and 1 not in shape and 0 not in shape:
+    shape = t._array.shape
+    if format_ is None and t._array.flags.c_contiguous and 1 not in shape and 0 not in shape:
         return _filled(shape, value, d, backend)
     strides = strides_like(t, format_)
     if strides == contiguous_strides(shape):
@@ -359,7 +359,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
 
 def _without_value(*ends: Any) -> bool:
     """Whether these are tensors of a transform, which may have no one value, or of a device that has none."""
-    return any([isinstance(v, TensorBase) and (v.backend.home.level or v.is_meta) for v in ends])
+    return any([isinstance(v, TensorBase) and (v._backend.home.level or v.is_meta) for v in ends])
 
 
 def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype, backend: Backend) -> Tensor:

@@ -84,7 +84,7 @@ def refuse_pinned() -> None:
 
 def _is_first(t: Tensor, value: Any) -> bool:
     """Whether the tensor among a call's arguments, which nobody takes over, is the one that this is."""
-    return t is value and not t.backend.handed
+    return t is value and not t._backend.handed
 
 
 class Factory:
@@ -170,8 +170,8 @@ class Factory:
                 raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
             return self.into(out, own, d, where)
         told = local.state.mode.seer
-        if self.like and own[0].backend.handed:
-            told = own[0].backend.real
+        if self.like and own[0]._backend.handed:
+            told = own[0]._backend.real
         if told is not None:
             return told.factory(self, values)
         d, backend = self.options(own, d, where)
@@ -181,7 +181,7 @@ class Factory:
         if pinned:
             refuse_pinned()
         laid = self.laid(own, laid)
-        plain = laid is strided and not (self.name.endswith("_like") and own[0].backend.layout in COMPRESSED)
+        plain = laid is strided and not (self.name.endswith("_like") and own[0]._backend.layout in COMPRESSED)
         result = self.made(*own, d, backend) if plain else self.of_layout(laid, own, d, backend)
         if pinned:
             result = result.pin_memory()
@@ -189,7 +189,7 @@ class Factory:
 
     def laid(self, own: Sequence[Any], laid: Any) -> Any:
         """The layout that a call asks for; this makes no nested tensors, and the jagged one is none to it."""
-        laid = laid or (own[0].backend.layout if self.like else strided)
+        laid = laid or (own[0]._backend.layout if self.like else strided)
         return strided if laid is jagged else laid
 
     def of_layout(self, laid: Any, own: Sequence[Any], d: Any, backend: Backend) -> Tensor:
@@ -203,7 +203,7 @@ class Factory:
         """The dtype (None where the function has its own) and the backend that a call asks for."""
         if not self.like:
             return d, get_backend(where or get_default_device())
-        home = own[0].backend
+        home = own[0]._backend
         return d or own[0].dtype, home.home if where in (None, home.device) else get_backend(where)
 
     def into(self, out: Tensor, own: Sequence[Any], d: Any, where: Any) -> Tensor:
@@ -214,7 +214,7 @@ class Factory:
             raise RuntimeError(f"device type {where} does not match device type of out parameter ({out.device})")
         if self.name not in _RESIZING:
             refuse_history(f"aten::{self.name}", out, ())
-        result = self.made(*own, d or (own[0] if self.like else out).dtype, out.backend.home)
+        result = self.made(*own, d or (own[0] if self.like else out).dtype, out._backend.home)
         if self.flat and out.numel() == result.numel():
             result = result.reshape(out.shape)
         elif self.warns and out.numel():
@@ -227,7 +227,7 @@ class Factory:
         if self.name in _RESIZING:
             out.resize_(result.shape)
         elif out.shape != result.shape:
-            if out.backend.lazy and out.numel():  # the copy that is filled is resized untold
+            if out._backend.lazy and out.numel():  # the copy that is filled is resized untold
                 out_resized(out.shape, result.shape)
             out._resize_output_(result.shape, out.device)
         write_out(out, result, apart=self.name not in _FILLING)
@@ -236,13 +236,13 @@ class Factory:
 
 def _is_small(result: Tensor) -> bool:
     """Whether a result can be copied rather than made: it is small and on the host, and copies lie as it does."""
-    array = result.array
-    return result.backend is get_backend(CPU) and array.nbytes <= _SMALL and array.copy().strides == array.strides
+    array = result._array
+    return result._backend is get_backend(CPU) and array.nbytes <= _SMALL and array.copy().strides == array.strides
 
 
 def _keep(remember: Callable[..., None], draw: Any, given: dict[Any, Any], result: Tensor) -> None:
     """Let calls of this form copy what this one made, or draw as it did."""
-    array, d, cpu = result.array, result.dtype, result.backend
+    array, d, cpu = result._array, result.dtype, result._backend
     if draw is None and array.base is None:
         kept = array.copy()
         remember(_anew(kept.copy, d, cpu), (kept, d))

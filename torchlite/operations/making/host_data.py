@@ -266,7 +266,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
 @quick
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number."""
-    array, backend = self.array, self.backend
+    array, backend = self._array, self._backend
     if array.size != 1:
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     if not backend.values and self.is_meta:
@@ -290,7 +290,7 @@ def tolist(self: Tensor) -> Any:
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     look_past_forms()
-    host = self.backend.real.read(self.array)
+    host = self._backend.real.read(self._array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 
 
@@ -300,7 +300,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):
         return dispatch(numpy, (self,), {"force": True} if force else {})
-    if self.edge is not None and wants_grad(self) and local.state.mode.grad:
+    if self._edge is not None and wants_grad(self) and local.state.mode.grad:
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         self = self.detach()
@@ -313,14 +313,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
         return self.cpu().numpy()
-    if self.backend.bits:
+    if self._backend.bits:
         bit, short = ("conjugate", "conj") if self.is_conj() else ("negative", "neg")
         raise RuntimeError(
             f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
         )
-    if self.array.dtype.isbuiltin != 1:
+    if self._array.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
-    return lend(self.backend.real.to_host(self.array)).view()
+    return lend(self._backend.real.to_host(self._array)).view()
 
 
 @method("__array__")

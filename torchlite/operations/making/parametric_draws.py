@@ -29,10 +29,10 @@ class FromParameters(OnBackend, Op):
             self.edges(values)  # of histories that may not be asked for, PyTorch tells before it draws
         if not levels:
             return self.run_bound(*values)
-        above = max([v.backend.level for v in values if isinstance(v, Tensor)])
+        above = max([v._backend.level for v in values if isinstance(v, Tensor)])
 
         def make(batch: tuple[int, ...]) -> Tensor:
-            shape = broadcast_shapes(*[v.array.shape for v in values if isinstance(v, Tensor)])
+            shape = broadcast_shapes(*[v._array.shape for v in values if isinstance(v, Tensor)])
             wide = [v.expand(*batch, *shape) if batch and isinstance(v, Tensor) else v for v in values]
             return self.run_bound(*wide)
 
@@ -60,9 +60,9 @@ def _into_any(op: Op, out: Any, values: Sequence[Any]) -> Any:
     """`out=` may be of any dtype, and is resized without a warning."""
 
     def draw(p: Tensor, generator: Generator | None) -> Tensor:
-        return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
+        return bernoulli_each.apply_in_place([like(out, None, out.dtype, out._backend.home), p, generator])
 
-    out._resize_output_(values[0].array.shape, out.device)
+    out._resize_output_(values[0]._array.shape, out.device)
     return into(out, draw, values, "bernoulli")
 
 
@@ -126,7 +126,7 @@ def _into_indices(out: Any, apply: Callable[..., Tensor], values: Sequence[Any],
     if out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     indices = apply(*values)
-    out._resize_output_(indices.array.shape, out.device)
+    out._resize_output_(indices._array.shape, out.device)
     return into(out, lambda *_: indices, values, name)
 
 
@@ -141,7 +141,7 @@ def _check_deviation(mean: Any, std: Any, generator: Generator | None) -> None:
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.backend.values and not std.backend.home.level and not bool((std.detach() >= 0).all()):
+        if std._backend.values and not std._backend.home.level and not bool((std.detach() >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
 
 
@@ -150,7 +150,7 @@ def _normal_around(backend: Backend, mean: Any, std: Any, generator: Generator |
     d = given[0].dtype
     drawn = uninitialized(broadcast_shapes(*[v.shape for v in given]), dt.of_numpy(d), backend)
     one = isinstance(std, backend.Array)
-    numbers = normal_.apply_in_place([drawn, 0.0, 1.0 if one else std, generator]).array
+    numbers = normal_.apply_in_place([drawn, 0.0, 1.0 if one else std, generator])._array
     stretched = (numbers * std).astype(d) if one else numbers
     return (stretched + mean).astype(d, copy=False)
 
@@ -158,7 +158,7 @@ def _normal_around(backend: Backend, mean: Any, std: Any, generator: Generator |
 def _into_converted(op: Op, out: Any, values: Sequence[Any]) -> Any:
     mean, std, generator = [v.to(out.dtype) if isinstance(v, Tensor) else v for v in values]
     if not isinstance(std, Tensor):  # then PyTorch makes the mean fit the shape that `out` has
-        mean = mean.expand(broadcast_shapes(mean.array.shape, out.array.shape))
+        mean = mean.expand(broadcast_shapes(mean._array.shape, out._array.shape))
     return Op.into(op, out, (mean, std, generator))
 
 

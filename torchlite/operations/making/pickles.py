@@ -42,15 +42,15 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
 
 def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
     if t.layout is not strided:
-        more = (t.array.coalesced,) if t.is_sparse else ()
-        return _rebuild_sparse_tensor, (t.layout, (*t.array.parts(), t.shape, *more))
+        more = (t._array.coalesced,) if t.is_sparse else ()
+        return _rebuild_sparse_tensor, (t.layout, (*t._array.parts(), t.shape, *more))
     size, stride = tuple(t.shape), t.stride()
     if t.is_meta:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
     raw = UntypedStorage.of(t)
     storage = TypedStorage(wrap_storage=raw, dtype=t.dtype) if t.dtype.has_storage else raw
     args: tuple[Any, ...] = (storage, t.storage_offset(), size, stride, t.requires_grad, OrderedDict())
-    bits = t.backend.bits
+    bits = t._backend.bits
     metadata = {name: True for name, bit in (("conj", CONJ), ("neg", NEG)) if bits & bit}
     extra = (metadata,) if metadata else ()
     if t.dtype.has_storage:
@@ -110,7 +110,7 @@ def located(storage: Any, d: dt.dtype, offset: Any, size: Any, stride: Any) -> T
     if not reach:
         offset = min(offset, flat.size)
     try:
-        return wrap_shown(raw.backend.lay(flat, size, stride, offset), d, raw.backend)
+        return wrap_shown(raw._backend.lay(flat, size, stride, offset), d, raw._backend)
     except ValueError as error:  # more elements than addresses, all in one place
         raise RuntimeError(f"a tensor of sizes {list(size)} is too big: {error}") from None
 
@@ -152,7 +152,7 @@ def _completed(t: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
         bits = (CONJ if metadata.get("conj") else 0) | (NEG if metadata.get("neg") else 0)
         if bits & CONJ and not t.dtype.is_complex:
             raise RuntimeError("only complex tensors can be conjugates")
-        t = wrap(t.array, t.dtype, flipped(t.backend, bits))
+        t = wrap(t._array, t.dtype, flipped(t._backend, bits))
     return t._require_grad(True) if requires_grad else t
 
 

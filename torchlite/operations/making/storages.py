@@ -49,7 +49,7 @@ def over_storage(s: UntypedStorage, d: dt.dtype, offset: int, size: Any, stride:
     flat = s.as_array(d)
     if extent(size, stride, offset) > flat.size:
         raise RuntimeError("Trying to resize storage that is not resizable")
-    return wrap_shown(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
+    return wrap_shown(s._backend.lay(flat, tuple(size), tuple(stride), offset), d, s._backend)
 
 
 _from_file = Signature(
@@ -64,7 +64,7 @@ def from_file(*args: Any, **kwargs: Any) -> Tensor:
     filename, shared, size, dtype, _, _, _, requires_grad = _from_file.bind(args, kwargs)
     d = dtype or dt.get_default_dtype()
     raw = UntypedStorage.from_file(filename, bool(shared), (size or 0) * d.itemsize)
-    made = wrap(raw.as_array(d), d, raw.backend)
+    made = wrap(raw.as_array(d), d, raw._backend)
     return made._require_grad(True) if requires_grad else made
 
 
@@ -73,7 +73,7 @@ def is_shared(self: Tensor) -> bool:
     """Whether the memory is shared with other processes."""
     if self.layout is not strided:
         self.untyped_storage()  # which says that there is none
-    return self.is_cuda or pages_behind(self.array) is not None
+    return self.is_cuda or pages_behind(self._array) is not None
 
 
 @method("share_memory_")
@@ -96,9 +96,9 @@ def pin_memory(self: Tensor, device: DeviceLike) -> Tensor:
         raise RuntimeError("Cannot access accelerator device when none is available.") from None
     if not self.is_cpu:
         raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
-    if accelerator.is_pinned(self.array):
+    if accelerator.is_pinned(self._array):
         return self
-    return wrap(accelerator.pinned(self.array), self.dtype, self.backend.home)
+    return wrap(accelerator.pinned(self._array), self.dtype, self._backend.home)
 
 
 @method("apply_")
@@ -117,7 +117,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     if self.requires_grad:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     _check_alike(self, tensor, "map_", "'other'")
-    other = tensor.expand(self.array.shape).flatten().tolist()
+    other = tensor.expand(self._array.shape).flatten().tolist()
     return _rewritten(self, [callable(a, b) for a, b in zip(self.flatten().tolist(), other)])
 
 
@@ -128,7 +128,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
     _check_alike(self, x, "map2_", "argument 'x'")
     _check_alike(self, y, "map2_", "argument 'y'")
-    values = [t.expand(self.array.shape).flatten().tolist() for t in (self, x, y)]
+    values = [t.expand(self._array.shape).flatten().tolist() for t in (self, x, y)]
     return _rewritten(self, [callable(*items) for items in zip(*values, strict=True)])
 
 
@@ -139,16 +139,16 @@ def _check_alike(self: Tensor, other: Tensor, name: str, what: str) -> None:
 
 
 def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
-    if t.backend.home.level:
+    if t._backend.home.level:
         t.data_ptr()  # which tensors of transforms have none of
-    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
+    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t._array.shape), t.dtype, t._backend.home))
 
 
 @published("is_pinned(Tensor self, Device? device=None) -> bool", function=False)
 def is_pinned(self: Tensor, device: DeviceLike) -> bool:
     """Whether the memory is page-locked, which it is for a device with memory of its own."""
     try:
-        return self.is_cpu and get_backend("cuda").is_pinned(self.array)  # type: ignore[attr-defined]
+        return self.is_cpu and get_backend("cuda").is_pinned(self._array)  # type: ignore[attr-defined]
     except AssertionError:
         return False
 
@@ -181,7 +181,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def _copied(t: Tensor, memo: dict[int, Any]) -> Tensor:
     """What `t` holds in memory of its own, in a tensor of its class, which says how such tensors are made."""
-    if t.backend.handed or t.is_meta or t.backend.lazy or t.layout is not strided:
+    if t._backend.handed or t.is_meta or t._backend.lazy or t.layout is not strided:
         made = local.state.within(silent(local.state.mode), t.clone)
         _check_class(made, t, "wrapper", "clone", "for which cloning")
         return made
@@ -229,9 +229,9 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
     """An instance of a subclass over the memory of `data`."""
-    made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
+    made = as_class(data.detach() if type(data) is not cls else wrap(data._array, data.dtype, data._backend.real), cls)
     if made.is_inference() and not local.state.mode.inference:
-        made.counter = None
+        made._counter = None
     return made._require_grad(True) if require_grad else made
 
 

@@ -29,7 +29,7 @@ def _check(self: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
     for index in indices:
         if index is not None and index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    count = sum([_width(index.array) if index is not None else 1 for index in indices])
+    count = sum([_width(index._array) if index is not None else 1 for index in indices])
     if count > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {count})")
 
@@ -191,9 +191,9 @@ def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, li
     are not; and the numbers of the rows that are named."""
     places: list[Tensor | None] = []
     for i in indices:
-        if i is None or (_width(i.array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8):
+        if i is None or (_width(i._array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8):
             places.append(i)
-        elif i.backend.level >= self.backend.level:
+        elif i._backend.level >= self._backend.level:
             raise RuntimeError(
                 "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
                 "indexing with a boolean mask."
@@ -229,7 +229,7 @@ def _index_by_gather(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def _arranged_pick(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     """The kept dimensions of the result lie in memory in the order that they have in the operand."""
-    backend = values[0].backend.real
+    backend = values[0]._backend.real
     array, indices = array_of(values[0]), array_of(values[1])
     in_order = array.flags.c_contiguous and 1 not in array.shape and 0 not in outputs.shape
     if in_order or not backend.strided or outputs.__class__ is not backend.Array:
@@ -288,7 +288,7 @@ def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     _check(self, indices)
     if _fills(self, indices, values, accumulate):
         if values.dtype is not self.dtype:
-            fitting_array(values, self.dtype, self.backend.real)
+            fitting_array(values, self.dtype, self._backend.real)
         refuse_rare("masked_fill.Scalar", self.dtype, (self, indices, values))
 
 

@@ -168,10 +168,10 @@ def _check_bag(
         )
     if include_last_offset and not offsets.numel():
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    backend = indices.backend.real
+    backend = indices._backend.real
     if not backend.values or backend.asserts or backend.level or not offsets.numel():
         return
-    first, last = int(offsets.array[0].item()), int(offsets.array[-1].item())
+    first, last = int(offsets._array[0].item()), int(offsets._array[-1].item())
     if first != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
@@ -364,7 +364,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return self.new_empty((*self.shape, num_classes))
-    backend = self.backend.real
+    backend = self._backend.real
     if backend.values and not backend.level and (num_classes == -1 or not backend.asserts):
         least, largest = [int(t.item()) for t in self.aminmax()]
         if least < 0:

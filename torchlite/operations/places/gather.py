@@ -32,7 +32,7 @@ def _check_places(xp: Namespace, index: Array, dim: int, size: int) -> None:
 
 
 def _check_gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> None:
-    shape, wanted = self.array.shape, index.array.shape
+    shape, wanted = self._array.shape, index._array.shape
     dim = wrap_dim(dim, len(shape))
     if 0 in wanted:
         return
@@ -104,8 +104,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
 
 
 def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: Any) -> None:
-    mine, wanted = self.array.shape, index.array.shape
-    theirs = src.array.shape if isinstance(src, TensorBase) else None
+    mine, wanted = self._array.shape, index._array.shape
+    theirs = src._array.shape if isinstance(src, TensorBase) else None
     dim = wrap_dim(dim, len(mine))
     if theirs is not None and src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
@@ -328,7 +328,7 @@ put = Writing(
     {
         "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, zeros(g, source_shape)),
         "index": None,
-        "source": lambda g, index, source: g.take(index).reshape(source.array.shape),
+        "source": lambda g, index, source: g.take(index).reshape(source._array.shape),
     },
     order="K", shows="accumulate", check=_check_put, linear=True, batch=_put_by_scatter,
 )  # fmt: skip

@@ -62,7 +62,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """The part of a tensor that `index` names: a view, or a copy when tensors or sequences pick elements."""
     state = local.state
     mode = state.mode
-    edge, backend = self.edge, self.backend
+    edge, backend = self._edge, self._backend
     if mode.plain:
         recording = edge is not None and mode.grad and (edge.__class__ is not View or requires_grad(self))
         kind = index.__class__
@@ -70,43 +70,43 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         step: Any
         try:
             if kind is int:
-                array = self.array[index, ...]
+                array = self._array[index, ...]
                 step = (select, (0, index))
             elif kind is slice and index.step is None:
-                array = self.array[index]
+                array = self._array[index]
                 step = (slice_, (0, index.start or 0, _END if index.stop is None else index.stop, 1))
-            elif kind is Tensor and index.dtype is dt.int64 and index.backend is backend and not index.array.shape:
+            elif kind is Tensor and index.dtype is dt.int64 and index._backend is backend and not index._array.shape:
                 at = index.item()
-                array = self.array[at, ...]
+                array = self._array[at, ...]
                 step = (select, (0, at))
             elif not recording and (index is None or (kind is tuple and _simple(index))):
                 items = (None, ...) if index is None else index if Ellipsis in index else (*index, ...)
-                array = self.array[items]
+                array = self._array[items]
                 if None in items:  # for which NumPy makes strides of zero
-                    shape = self.array.shape
-                    some = array.size != self.array.size or 1 in shape or int in [item.__class__ for item in items]
+                    shape = self._array.shape
+                    some = array.size != self._array.size or 1 in shape or int in [item.__class__ for item in items]
                     array = None if some or not array.flags.c_contiguous else array.squeeze().reshape(array.shape)
                 step = (_BASIC, (index,))
         except (IndexError, TypeError):
             array = None
-        if array is None or not array.size or self.counter is UNVERSIONED:
+        if array is None or not array.size or self._counter is UNVERSIONED:
             return _get(self, index)
         if backend.real is not backend or not backend.strided:
             return _get(self, index)
         result = _new(Tensor)
-        result.array = array
-        result.dtype_ = self.dtype
-        result.backend = backend
-        result._grad = result.extra = result.edge = None
+        result._array = array
+        result._dtype = self.dtype
+        result._backend = backend
+        result._grad = result._extra = result._edge = None
         if recording:
-            result.edge = (_node(self, result, *step), 0)
-        counter = self.counter
+            result._edge = (_node(self, result, *step), 0)
+        counter = self._counter
         if counter is None:
-            counter = self.counter = Counter()
-        result.counter = counter
+            counter = self._counter = Counter()
+        result._counter = counter
         view = _new(View)
-        view.edge = result.edge
-        result.edge = view
+        view.edge = result._edge
+        result._edge = view
         view.seen = counter.n
         if edge.__class__ is View:
             view.base = edge.base
@@ -125,8 +125,8 @@ def _node(source: Tensor, result: Tensor, op: Op, arguments: tuple[Any, ...]) ->
     node_class, noted = _recipes[op]
     node: Node = _new(node_class)
     node.next_edges = (resolve(source),)
-    node.output_forms = ((result.array.shape, result.dtype, result.backend.home),)
-    node.plain_values = tuple([source.array.shape if at < 0 else arguments[at] for at in noted])
+    node.output_forms = ((result._array.shape, result.dtype, result._backend.home),)
+    node.plain_values = tuple([source._array.shape if at < 0 else arguments[at] for at in noted])
     node.sequence_nr = next(sequence)
     node.saved_entries = ()
     node.operand_forms = node.node_hooks = node.node_metadata = None
@@ -150,14 +150,14 @@ def _get(self: Tensor, index: Any) -> Tensor:
     if needs_dispatch((self, index), {}):
         return dispatch(Tensor.__getitem__, (self, index), {})
     kind = index.__class__
-    shape = self.array.shape
+    shape = self._array.shape
     if kind is int:
         if not shape:
             raise _no_dimensions(index)
         return select.apply(self, 0, _position(index, 0, shape[0]))
     if kind is slice:
         return _sliced(self, 0, index)
-    if isinstance(index, TensorBase) and index.backend is self.backend and 0 < index.array.ndim <= len(shape):
+    if isinstance(index, TensorBase) and index._backend is self._backend and 0 < index._array.ndim <= len(shape):
         return index_op.apply(self, [index])
     result, indices = _walk(self, _items(index))
     if indices:
@@ -202,7 +202,7 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
     dim = 0
     for at, item in enumerate(items):
         single = isinstance(item, TensorBase) and not item.dim()
-        if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8 and not item.backend.home.level:
+        if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8 and not item._backend.home.level:
             item = item.item()
         elif isinstance(item, bool) or (single and item.dtype in _MASKS):
             result = unsqueeze.apply(result, dim)
@@ -218,7 +218,7 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
             indices.extend([None] * skipped)
             dim += skipped
         elif isinstance(item, slice):
-            if not _is_all(item, result.array.shape[wrap_dim(dim, result.dim())]):
+            if not _is_all(item, result._array.shape[wrap_dim(dim, result.dim())]):
                 result = _sliced(result, dim, item)
             indices.append(None)
             dim += 1
@@ -227,7 +227,7 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
             indices.append(picker)
             dim += picker.dim() if picker.dtype in _MASKS else 1
         else:
-            size = result.array.shape[dim] if dim < result.dim() else 0
+            size = result._array.shape[dim] if dim < result.dim() else 0
             result = select.apply(result, dim, _position(item, at, size))
     while indices and indices[-1] is None:
         indices.pop()
@@ -285,7 +285,7 @@ def _is_all(item: slice, size: int) -> bool:
 def _sliced(t: Tensor, dim: int, item: slice) -> Tensor:
     if not t.dim():
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    _bounds(item, t.array.shape[dim])
+    _bounds(item, t._array.shape[dim])
     start, stop, step = item.start, item.stop, item.step
     return slice_.apply(
         t,
@@ -302,12 +302,12 @@ def _picker(item: Any, like: Tensor) -> Tensor:
         item = tensor(item, device=like.device)
         if item.dtype not in _MASKS:
             item = item.to(dt.int64)
-    return item if item.backend.real is like.backend.real else item.to(like.device)
+    return item if item._backend.real is like._backend.real else item.to(like.device)
 
 
 def _all_or_nothing(chosen: bool, like: Tensor) -> Tensor:
     """An index for a new dimension of size one."""
-    backend = like.backend.home
+    backend = like._backend.home
     return wrap(backend.full((int(chosen),), 0, dt.int64.numpy), dt.int64, backend)
 
 
@@ -322,10 +322,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if (
         mode.plain
         and (kind is int or (kind is slice and index.step is None) or (kind is tuple and _simple(index)))
-        and (self.edge is None or not requires_grad(self))
+        and (self._edge is None or not requires_grad(self))
     ):
-        array = self.array
-        backend = self.backend
+        array = self._array
+        backend = self._backend
         dtype = self.dtype
         try:
             if value.__class__ is float:
@@ -333,12 +333,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             elif value.__class__ is int:
                 source = value if dtype in _EXACT and -(1 << 31) <= value < 1 << 31 else None
             elif (
-                value.backend is backend
-                and (not mode.grad or value.edge is None)
+                value._backend is backend
+                and (not mode.grad or value._edge is None)
                 and value is not self
-                and (value.counter is None or value.counter is not self.counter)
+                and (value._counter is None or value._counter is not self._counter)
             ):
-                source = value.array if value.dtype is dtype else None
+                source = value._array if value.dtype is dtype else None
             else:
                 source = None
             if source is not None and backend.real is backend and backend.bare and 0 not in array.strides:
@@ -363,7 +363,7 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
     if index is True:
         _copy_to(unsqueeze.apply(self, 0), value)
         return
-    if not self.array.shape:
+    if not self._array.shape:
         if index.__class__ is int:
             raise _no_dimensions(index)
         if index.__class__ is slice:
@@ -386,7 +386,7 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
             raise TypeError(f"can't assign a {type_name(value)} to a torch.{like.dtype.legacy}Tensor") from None
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
-    backend = like.backend.home
+    backend = like._backend.home
     through = dt.float64 if like.dtype in dt.HALVES else like.dtype
     array = fitting_array(value, through, backend)
     if through is not like.dtype:
@@ -396,16 +396,16 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
 
 def _trimmed(value: Tensor) -> Tensor:
     """`value` without leading dimensions of size one."""
-    shape = value.array.shape
+    shape = value._array.shape
     first = next((d for d, n in enumerate(shape) if n != 1), len(shape))
     return value.reshape(shape[first:]) if first else value
 
 
 def _copy_to(part: Tensor, value: Tensor) -> None:
-    if not value.array.shape and part.array.shape and value.backend.home is part.backend.home:
+    if not value._array.shape and part._array.shape and value._backend.home is part._backend.home:
         part.fill_(value)
         return
-    if value.array.shape != part.array.shape:
-        value = _trimmed(value).expand(part.array.shape)
+    if value._array.shape != part._array.shape:
+        value = _trimmed(value).expand(part._array.shape)
     check_apart(part, value)
     part.copy_(value)

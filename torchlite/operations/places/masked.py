@@ -92,14 +92,14 @@ def _select(xp: Namespace, self: Array, mask: Array) -> Any:
 
 
 def _select_backward(g: Tensor, self: Tensor, mask: Tensor) -> Tensor:
-    shape = broadcast_shapes(self.array.shape, mask.array.shape)
+    shape = broadcast_shapes(self._array.shape, mask._array.shape)
     empty = functions["zeros_like"](self.expand(shape), memory_format=preserve_format)
     made = empty.masked_scatter(mask, g) if is_watched() else empty.masked_scatter_(mask, g)
-    return sum_to(made, self.array.shape)
+    return sum_to(made, self._array.shape)
 
 
 def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:
-    if mask.backend.level >= self.backend.level:
+    if mask._backend.level >= self._backend.level:
         raise RuntimeError(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
             "each batch this would return a differently shaped Tensor. Please file an issue at "

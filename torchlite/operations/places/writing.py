@@ -74,20 +74,20 @@ class Writing(OnBackend, Picking):
         d, at = values[0].dtype, self.signature.by_name.get("value")
         if at is not None:
             value = values[at]
-            if not isinstance(value, TensorBase) or value.dtype is not d or value.backend.real is not backend:
+            if not isinstance(value, TensorBase) or value.dtype is not d or value._backend.real is not backend:
                 arguments[at] = fitting_array(value, d, backend)
         return arguments, d
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        backend = self_.backend.real
-        own = self.name in backend.kernels or before.array.dtype in backend.held_as_bits
-        if own or not backend.strided or before.array is not self_.array:
+        backend = self_._backend.real
+        own = self.name in backend.kernels or before._array.dtype in backend.held_as_bits
+        if own or not backend.strided or before._array is not self_._array:
             super().overwrite(self_, before, values)
             return
         if self.check is not None:
             self.check(*values)
         arguments, _ = self.prepare(values, backend)
-        if arguments[0] is not before.array:  # but a wider copy, for those that are computed so
+        if arguments[0] is not before._array:  # but a wider copy, for those that are computed so
             super().overwrite(self_, before, values)
             return
         local.state.quiet(self.write, backend.xp, *arguments)

@@ -441,10 +441,10 @@ glu_backward = Op("glu_backward(Tensor grad_output, Tensor self, int dim)", _glu
 def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     """The result lies as a product of the two halves does."""
     t = values[0]
-    backend = t.backend.real
+    backend = t._backend.real
     if not backend.strided:
         return outputs
-    half = tuple(outputs.shape), backend.strides(t.array)
+    half = tuple(outputs.shape), backend.strides(t._array)
     return backend.ordered(outputs, result_strides(half[0], (half, half)))
 
 

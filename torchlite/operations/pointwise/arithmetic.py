@@ -44,7 +44,7 @@ def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
 def _check_exchanged(self: Tensor, other: Any, alpha: Any) -> None:
     _no_bool_difference(self, other, alpha)
     if isinstance(other, TensorBase):  # which comes first in what is said of sizes
-        broadcast_shapes(other.array.shape, self.array.shape)
+        broadcast_shapes(other._array.shape, self._array.shape)
 
 
 add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True, of_numbers=True)
@@ -100,7 +100,7 @@ def check_factors(d: dt.dtype, t: Tensor, *factors: Any) -> None:
     """Whether numbers can be converted to `d`."""
     for factor in factors:
         if factor not in (0, 1):
-            fitting_array(factor, d, t.backend.real)
+            fitting_array(factor, d, t._backend.real)
 
 
 def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
@@ -201,7 +201,7 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + rounding_mode + "'"
         )
     if rounding_mode == "trunc" and (d := result_type(self, other)) not in REAL:
-        broadcast_shapes(*[v.array.shape for v in (self, other) if isinstance(v, TensorBase)])
+        broadcast_shapes(*[v._array.shape for v in (self, other) if isinstance(v, TensorBase)])
         raise not_implemented_for("div_trunc_cpu", d)
 
 
@@ -373,7 +373,7 @@ publish(lerp, lerp_by_number, inplace=True)
 def _with_exponent(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """The exponent stays the integer it is."""
     (mantissa, exponent), out_dtype = Elementwise.prepare(op, values, backend)
-    return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
+    return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1]._array.astype("i4")], out_dtype
 
 
 def _check_exponent_in_place(self: Tensor, other: Tensor) -> None:

@@ -101,11 +101,11 @@ _EQUAL = "equal(Tensor self, Tensor other) -> bool"
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
-    if self.backend.home is not other.backend.home:
+    if self._backend.home is not other._backend.home:
         raise errors.different_devices(self.device, other.device)
-    if self.backend.layout is not strided or other.backend.layout is not strided:
-        raise errors.missing_kernel_of("equal", (self if self.backend.layout is not strided else other).backend.real)
-    if self.array.shape != other.array.shape:
+    if self._backend.layout is not strided or other._backend.layout is not strided:
+        raise errors.missing_kernel_of("equal", (self if self._backend.layout is not strided else other)._backend.real)
+    if self._array.shape != other._array.shape:
         return False
     if self.dtype is dt.complex32:
         raise errors.not_implemented_for("equal_notnan_cpu" if self is other else "equal_cpu", self.dtype)
@@ -181,7 +181,7 @@ def _finite_in_parts(self: Tensor) -> Callable[[], Tensor] | None:
 
 def _as_of_parts(result: Tensor, values: Sequence[Any]) -> Tensor:
     """For complex numbers, `isfinite` combines the tests of both parts in place, which counts as a write."""
-    if result.array.ndim > 1 and result.backend is not result.backend.home:
+    if result._array.ndim > 1 and result._backend is not result._backend.home:
         result = result & result  # the last of those ops is a product, which lays odd strides anew
     if values[0].dtype.is_complex:
         bump(result)

@@ -26,7 +26,7 @@ def _view_as_real(xp: Namespace, array: Array) -> Array:
 
 
 def _check_complex(self: Tensor) -> None:
-    if self.backend.layout is strided and not self.dtype.is_complex:  # rules of other layouts check their own
+    if self._backend.layout is strided and not self.dtype.is_complex:  # rules of other layouts check their own
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if is_conj(self):
         raise RuntimeError(
@@ -37,7 +37,7 @@ def _check_complex(self: Tensor) -> None:
 
 
 def _check_pairs(self: Tensor) -> None:
-    if self.backend.layout is not strided:
+    if self._backend.layout is not strided:
         return
     if self.dtype not in _PARTS:
         raise RuntimeError(
@@ -162,12 +162,12 @@ def resolve_neg(self: Tensor) -> Tensor:
 
 def is_conj(self: Tensor) -> bool:
     """Whether this is a view of the memory that holds its conjugate."""
-    return bool(self.backend.bits & CONJ)
+    return bool(self._backend.bits & CONJ)
 
 
 def is_neg(self: Tensor) -> bool:
     """Whether this is a view of the memory that holds its negative."""
-    return bool(self.backend.bits & NEG)
+    return bool(self._backend.bits & NEG)
 
 
 for _call in (conj, resolve_conj, resolve_neg):

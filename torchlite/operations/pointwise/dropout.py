@@ -17,16 +17,16 @@ _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the si
 
 def _kept(input: Tensor, keep: float, d: dt.dtype) -> Tensor:
     """Ones with probability `keep`, else zeros, in the form of a tensor."""
-    home = input.backend.home
-    if home.values and not local.state.levels and input.layout is strided and input.array.flags.c_contiguous:
-        return bernoulli_number.fresh(input.array.shape, d, home, keep, None)
+    home = input._backend.home
+    if home.values and not local.state.levels and input.layout is strided and input._array.flags.c_contiguous:
+        return bernoulli_number.fresh(input._array.shape, d, home, keep, None)
     return bernoulli_number.fresh_like(input, None, d, home, keep, None)
 
 
 def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
     """Ones with probability `keep`, else zeros: one for each element, or for each channel of each example."""
     if input.layout is not strided:
-        raise missing_kernel_of("bernoulli_.float", input.backend.real)
+        raise missing_kernel_of("bernoulli_.float", input._backend.real)
     if is_watched() and not by_channel:
         return functions["empty_like"](input).bernoulli_(keep)
     if not by_channel:

@@ -151,7 +151,7 @@ def _logit(xp: Namespace, x: Array, eps: float | None) -> Array:
 
 def _check_eps(self: Tensor, eps: float | None) -> None:
     if eps is not None:
-        fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self.backend.real)
+        fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self._backend.real)
 
 
 def _logit_slope(xp: Namespace, g: Any, x: Array, eps: float | None) -> Array:

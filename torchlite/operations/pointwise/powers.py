@@ -73,7 +73,7 @@ def _with_number(op: Elementwise, values: Sequence[Any], backend: Backend) -> tu
     """The exponent counts for the result's dtype, but stays a number."""
     base, exponent = values
     if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
-        return [base.array, exponent], dt.bool_
+        return [base._array, exponent], dt.bool_
     (array, _), out_dtype = Elementwise.prepare(op, values, backend)
     return [array, exponent], out_dtype
 
@@ -82,7 +82,7 @@ def _whole_power(self: Tensor, exponent: Any) -> None:
     if self.dtype.category < dt.FLOAT and isinstance(exponent, int):
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        fitting_array(exponent, result_type(self, exponent), self.backend)  # which refuses what it has no room for
+        fitting_array(exponent, result_type(self, exponent), self._backend)  # which refuses what it has no room for
 
 
 def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:

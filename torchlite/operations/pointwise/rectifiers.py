@@ -113,7 +113,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
                 f"size = {channels}."
             )
     shape = tuple([count if d == 1 else 1 for d in range(self.dim())])
-    return prelu_kernel.apply(self, weight if weight.array.shape == shape else weight.reshape(shape))
+    return prelu_kernel.apply(self, weight if weight._array.shape == shape else weight.reshape(shape))
 
 
 # ---- a share that is drawn

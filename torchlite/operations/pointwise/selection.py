@@ -45,7 +45,7 @@ from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
 def _with_choices(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype]:
     condition, one, other = values
     common = op.compute_dtype(values)
-    return [condition.array, *[_choice(v, common, backend) for v in (one, other)]], common
+    return [condition._array, *[_choice(v, common, backend) for v in (one, other)]], common
 
 
 def _choice(value: Any, d: dt.dtype, backend: Backend) -> Any:
@@ -60,7 +60,7 @@ def _check_condition(condition: Tensor, *choices: Any) -> None:
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
         )
-    elif condition.dtype is not dt.bool_ and condition.backend.layout is strided:
+    elif condition.dtype is not dt.bool_ and condition._backend.layout is strided:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
         )
@@ -166,7 +166,7 @@ def _clamp(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
 
 def _is_number(bound: Any) -> bool:
     """Whether a bound may stand beside a number."""
-    return not isinstance(bound, Tensor) or not (bound.array.shape or requires_grad(bound))
+    return not isinstance(bound, Tensor) or not (bound._array.shape or requires_grad(bound))
 
 
 def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
@@ -231,7 +231,7 @@ def _kernel(op: Elementwise, values: Sequence[Any]) -> str:
 def _common(values: Sequence[Any]) -> dt.dtype:
     """The dtype of tensors that fit each other."""
     tensors = [t for t in values if isinstance(t, Tensor)]
-    broadcast_shapes(*[t.array.shape for t in tensors])
+    broadcast_shapes(*[t._array.shape for t in tensors])
     return result_type(*tensors)
 
 

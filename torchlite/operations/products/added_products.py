@@ -49,7 +49,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
             raise RuntimeError(
                 f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
             )
-    a, b = mat1.array.shape, mat2.array.shape
+    a, b = mat1._array.shape, mat2._array.shape
     if len(a) != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
     if len(b) != 2:
@@ -57,7 +57,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     _check_inner(mat1, mat2)
     _expandable(self, (a[0], b[1]))
     _no_bool("addmm_impl_cpu_", mat1, mat2)
-    if mat1.array.size and b[1]:
+    if mat1._array.size and b[1]:
         check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
 
 
@@ -66,8 +66,8 @@ def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) ->
     m, n = a.dim(), b.dim()
     if m not in (2, 3) or n not in (1, m) or not self.dtype is a.dtype is b.dtype:
         return
-    shape, inner = (*a.array.shape[:-1], *b.array.shape[1:][-1:]), b.array.shape[max(n - 2, 0)]
-    if a.shape[-1] == inner and self.array.shape != shape:
+    shape, inner = (*a._array.shape[:-1], *b._array.shape[1:][-1:]), b._array.shape[max(n - 2, 0)]
+    if a.shape[-1] == inner and self._array.shape != shape:
         raise RuntimeError(
             f"Bad in-place call: input tensor size {list(self.shape)} and output tensor size {list(shape)} should match"
         )
@@ -93,10 +93,10 @@ publish(addmm, inplace=True)
 
 
 def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> None:
-    a, b = mat.array.shape, vec.array.shape
+    a, b = mat._array.shape, vec._array.shape
     if len(a) != 2 or len(b) != 1 or self.dim() > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
-    if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
+    if a[1] != b[0] or self._array.shape not in ((a[0],), (1,), ()):
         raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_vector_dtypes(self.dtype, mat.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", mat, vec)
@@ -146,7 +146,7 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
 def _check_addr_in_place(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
     if self.dim() != 2:
         raise RuntimeError(f"2D tensor expected, got {self.dim()}D tensor for input")
-    if vec1.dim() == vec2.dim() == 1 and self.array.shape != (vec1.numel(), vec2.numel()):
+    if vec1.dim() == vec2.dim() == 1 and self._array.shape != (vec1.numel(), vec2.numel()):
         sizes = [list(t.shape) for t in (self, vec1, vec2)]
         raise RuntimeError("size mismatch, input: {}, v1: {}, v2: {}".format(*sizes))
 
@@ -159,8 +159,8 @@ def _addr(xp: Namespace, self: Array, vec1: Array, vec2: Array, beta: Any, alpha
 def _as_sum(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     """`arranged` for the sum of a matrix and a product, which lies as the matrix does."""
     self = values[0]
-    backend = self.backend.real
-    forms = (self.array.shape, backend.strides(self.array)), (outputs.shape, contiguous_strides(outputs.shape))
+    backend = self._backend.real
+    forms = (self._array.shape, backend.strides(self._array)), (outputs.shape, contiguous_strides(outputs.shape))
     return backend.ordered(outputs, result_strides(outputs.shape, forms))
 
 
@@ -192,7 +192,7 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
     _check_batches(self, batch1, batch2, beta, alpha, "baddbmm")
-    _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
+    _expandable(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
 
 
 baddbmm = Exact(
@@ -212,7 +212,7 @@ publish(baddbmm, inplace=True)
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
     _check_batches(self, batch1, batch2, beta, alpha, "addmm_impl_cpu_")
-    _expandable(self, (batch1.array.shape[1], batch2.array.shape[2]))
+    _expandable(self, (batch1._array.shape[1], batch2._array.shape[2]))
 
 
 def _over_batch(g: Tensor, count: int) -> Tensor:
@@ -232,10 +232,10 @@ def _addbmm(xp: Namespace, self: Array, batch1: Array, batch2: Array, beta: Any,
 def _in_shape_of_products(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
     """In place, the sum takes the shape of the products."""
     result = op.apply(before, *values[1:])
-    if self_.array.shape == result.array.shape:
+    if self_._array.shape == result._array.shape:
         write(self_, result)
     else:
-        self_.array = result.array
+        self_._array = result._array
         bump(self_)
 
 

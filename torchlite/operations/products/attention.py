@@ -162,7 +162,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, scal
         mask = scores.new_ones(scores.shape[-2:], dtype=dt.bool_).tril()
     if mask is None:
         return scores.softmax(-1)
-    within(scores.array.shape, mask.array.shape)
+    within(scores._array.shape, mask._array.shape)
     if mask.dtype is dt.bool_:
         mask = scores.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
     scores = scores + mask
@@ -215,7 +215,7 @@ def _gradients(
     is_causal: bool, scale: float, result0: Tensor, result1: Tensor,
 ) -> tuple[Any, ...]:  # fmt: skip
     operands = (query, key, value, attn_mask)
-    if local.state.mode.grad or any([t.backend.level for t in (g, *operands) if isinstance(t, TensorBase)]):
+    if local.state.mode.grad or any([t._backend.level for t in (g, *operands) if isinstance(t, TensorBase)]):
         return _gradients_in_steps(g, *operands, is_causal, scale)
     return attention_backward.apply(g, *operands, result0, result1, is_causal, scale, needs)
 
@@ -255,9 +255,9 @@ def _gradients_of_dropped(
     operands = (query, key, value, attn_mask)
     if not local.state.mode.grad:
         return dropped_backward.apply(g, *operands, result0, result1, result2, is_causal, scale, p, needs)
-    backend, size = query.backend.home, (*query.shape[:-1], key.shape[-2])
+    backend, size = query._backend.home, (*query.shape[:-1], key.shape[-2])
     stream = stream_of_device("_dropped_attention_backward", None, backend)
-    factors = wrap(stream.dropped_again(result2.array, size, query.dtype.numpy, p), query.dtype, backend)
+    factors = wrap(stream.dropped_again(result2._array, size, query.dtype.numpy, p), query.dtype, backend)
     return _gradients_in_steps(g, *operands, is_causal, scale, factors)
 
 
@@ -273,8 +273,8 @@ def _drops(operands: Sequence[Tensor], mask: Tensor | None, p: float) -> bool:
     """Whether the device drops weights of queries, keys and values within attention."""
     if not 0 < p < 1 or not draws_itself(operands[0]):
         return False
-    stream: Any = stream_of(None, operands[0].backend.home)
-    return stream.takes_attention(*[t.array for t in operands], None if mask is None else mask.array)
+    stream: Any = stream_of(None, operands[0]._backend.home)
+    return stream.takes_attention(*[t._array for t in operands], None if mask is None else mask._array)
 
 
 _run_fused = shown.declare(_attention, _attention_backward)
@@ -311,23 +311,23 @@ def _grouped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]
 
 def _aligned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, ...] | None:
     """The operands with the same dimensions in front; None where the kernels do not take them."""
-    if query.dtype not in dt.FLOATS or not query.backend.real.values:
+    if query.dtype not in dt.FLOATS or not query._backend.real.values:
         return None
-    shapes = [t.array.shape for t in (query, key, value)]
+    shapes = [t._array.shape for t in (query, key, value)]
     if shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[2][-2]:
         return None
     leads = [s[:-2] for s in shapes]
     lead = leads[0] if leads[0] == leads[1] == leads[2] else broadcast_shapes(*leads)
     if mask is not None:
-        have, wanted = mask.array.shape, (*lead, shapes[0][-2], shapes[1][-2])
+        have, wanted = mask._array.shape, (*lead, shapes[0][-2], shapes[1][-2])
         if len(have) > len(wanted) or any([a not in (1, b) for a, b in zip(reversed(have), reversed(wanted))]):
             return None
-    return tuple([t if t.array.shape[:-2] == lead else t.expand((*lead, *t.shape[-2:])) for t in (query, key, value)])
+    return tuple([t if t._array.shape[:-2] == lead else t.expand((*lead, *t.shape[-2:])) for t in (query, key, value)])
 
 
 def _takes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, grouped: bool) -> bool:
     """Whether PyTorch's fused kernel takes these."""
-    q, k, v = [t.array.shape for t in (query, key, value)]
+    q, k, v = [t._array.shape for t in (query, key, value)]
     if not len(q) == len(k) == len(v) == 4 or dropout_p or (mask is not None and requires_grad(mask)):
         return False
     heads = q[1] == k[1] == v[1] or (grouped and not (q[1] % k[1] or q[1] % v[1]))
@@ -381,7 +381,7 @@ def _scaled_dot_product_attention(
     differentiated = attn_mask is not None and requires_grad(attn_mask)
     if is_causal and attn_mask is not None and (not four or differentiated or dropout_p):
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if is_watched() or query.backend.handed:
+    if is_watched() or query._backend.handed:
         fused = _takes(query, key, value, attn_mask, dropout_p, enable_gqa)
         run = _run_fused if fused else shown.unfused
         return run(query, key, value, attn_mask, dropout_p, is_causal, given)

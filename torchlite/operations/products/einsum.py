@@ -37,7 +37,7 @@ def einsum(*args: Any) -> Tensor:
     for at, t in enumerate(operands):
         if not isinstance(t, TensorBase):
             raise TypeError(f"expected Tensor as element {at} in argument 1, but got {type(t).__name__}")
-    terms, output, labels = _parsed(equation, tuple([len(t.array.shape) for t in operands]))
+    terms, output, labels = _parsed(equation, tuple([len(t._array.shape) for t in operands]))
     _check_sizes(terms, operands)
     (result, term), *rest = [_undoubled(t, term) for t, term in zip(operands, terms)]
     if not rest:
@@ -52,7 +52,7 @@ def einsum(*args: Any) -> Tensor:
         result, term = _product(result, term, other, other_term, order, wanted)
     if len(labels) == len(output):
         return result
-    return view.apply(result, tuple([result.array.shape[term.index(x)] for x in output]))
+    return view.apply(result, tuple([result._array.shape[term.index(x)] for x in output]))
 
 
 @functools.lru_cache
@@ -166,7 +166,7 @@ def _check_sizes(spelled: list[list[Any]], operands: list[Tensor]) -> None:
     sizes: dict[Any, int] = {}
     for i, (term, t) in enumerate(zip(spelled, operands)):
         own: dict[Any, int] = {}
-        for at, (x, n) in enumerate(zip(term, t.array.shape)):
+        for at, (x, n) in enumerate(zip(term, t._array.shape)):
             if own.setdefault(x, n) != n:
                 raise RuntimeError(
                     f"einsum(): subscript {x} is repeated for operand {i} but the sizes don't match, {n} != {own[x]}"
@@ -213,10 +213,10 @@ def _product(
     of them, so has the product.
     """
     whole = of_a is order is of_b
-    sizes, others = dict(zip(of_a, a.array.shape)), dict(zip(of_b, b.array.shape))
+    sizes, others = dict(zip(of_a, a._array.shape)), dict(zip(of_b, b._array.shape))
     a, of_a = _summed(a, of_a, [x for x, n in sizes.items() if n != 1 == others.get(x, 1) and x not in wanted], order)
     b, of_b = _summed(b, of_b, [x for x, n in others.items() if n != 1 == sizes.get(x, 1) and x not in wanted], order)
-    sizes, others = dict(zip(of_a, a.array.shape)), dict(zip(of_b, b.array.shape))
+    sizes, others = dict(zip(of_a, a._array.shape)), dict(zip(of_b, b._array.shape))
     in_a, in_b = [x for x in order if sizes.get(x, 1) != 1], [x for x in order if others.get(x, 1) != 1]
     summed = [x for x in in_a if x in in_b and x not in wanted]
     if not summed:
@@ -289,12 +289,12 @@ def chain_matmul(*matrices: Any) -> Tensor:
 def chain(items: list[Tensor]) -> Tensor:
     """Multiply matrices in the order that takes the fewest multiplications."""
     for i, (m, after) in enumerate(itertools.pairwise(items)):
-        if m.array.shape[1] != after.array.shape[0]:
+        if m._array.shape[1] != after._array.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(m.shape)} and {list(after.shape)} cannot be "
                 "multiplied"
             )
-    sizes = [items[0].array.shape[0], *(m.array.shape[1] for m in items)]
+    sizes = [items[0]._array.shape[0], *(m._array.shape[1] for m in items)]
     count = len(items)
     best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
     for length in range(1, count):
@@ -318,7 +318,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix, or each of a batch, multiplied `n` times with itself."""
     if input.dim() < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
-    rows, columns = input.array.shape[-2:]
+    rows, columns = input._array.shape[-2:]
     if rows != columns:
         raise RuntimeError(
             f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices"

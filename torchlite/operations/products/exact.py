@@ -23,5 +23,5 @@ class Product(Exact):
     factor: int = 0  # which operand is the first factor
 
     def ready(self, values: Sequence[Any], tensors: list[Tensor]) -> tuple[Backend, Any, list[Any], Any] | None:
-        of_factor = values[self.factor].backend.real.ready.get(self.name)
+        of_factor = values[self.factor]._backend.real.ready.get(self.name)
         return super().ready(values, tensors) if of_factor is None else of_factor(*values)

@@ -19,7 +19,7 @@ from .matmul import into_exactly, product
 
 
 def _check_cross(self: Tensor, other: Tensor, dim: int) -> None:
-    a, b = self.array.shape, other.array.shape
+    a, b = self._array.shape, other._array.shape
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = errors.wrap_dim(dim, len(a))
@@ -70,7 +70,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
             "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
             "The default value of dim will change to agree with that of linalg.cross in a future release."
         )
-        dim = next((d for d, n in enumerate(input.array.shape) if n == 3), None)
+        dim = next((d for d, n in enumerate(input._array.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
     return linalg_cross.apply(input, other, dim)
@@ -108,7 +108,7 @@ _CDIST_BACKWARD = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, T
 @seen_whole(_CDIST_BACKWARD, recorded=True)
 def _cdist_backward(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
     """The gradient of the first vectors."""
-    return sum_to(_through(g, x1, x2, p, result).sum(-2), x1.array.shape)
+    return sum_to(_through(g, x1, x2, p, result).sum(-2), x1._array.shape)
 
 
 def _cdist_vjp(
@@ -121,7 +121,7 @@ def _cdist_vjp(
         turned = g.mT.contiguous()
         return [to_x1, _cdist_backward(turned, x2, x1, p, result.mT.contiguous())]
     through = _through(g, x1, x2, p, result)
-    return [sum_to(through.sum(-2), x1.array.shape), sum_to(-through.sum(-3), x2.array.shape)]
+    return [sum_to(through.sum(-2), x1._array.shape), sum_to(-through.sum(-3), x2._array.shape)]
 
 
 _by_differences = Op(
@@ -137,7 +137,7 @@ def _euclidean(xp: Namespace, x1: Any, x2: Any) -> Array:
 
 
 def _pull(ratio: Tensor, x: Tensor, others: Tensor) -> Tensor:
-    return sum_to(x * ratio.sum(-1, True) - ratio.matmul(others), x.array.shape)
+    return sum_to(x * ratio.sum(-1, True) - ratio.matmul(others), x._array.shape)
 
 
 def _euclidean_vjp(g: Tensor, x1: Tensor, x2: Tensor, result: Tensor) -> list[Tensor]:
@@ -165,7 +165,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
-    a, b = x1.array.shape, x2.array.shape
+    a, b = x1._array.shape, x2._array.shape
     if a[-1] != b[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     for name, x in (("X1", x1), ("X2", x2)):
@@ -174,7 +174,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     errors.broadcast_shapes(a[:-2], b[:-2])
-    any_distance = x1.array.size and x2.array.size
+    any_distance = x1._array.size and x2._array.size
     if any_distance and x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.legacy} but found {x2.dtype.legacy}")
     if p == 2 and a[-1] and a[-2] and b[-2] and _MODES[compute_mode](max(a[-2], b[-2])):

@@ -48,7 +48,7 @@ def _sum(xp: Namespace, bias: Any, input: Array, weight: Array) -> Any:
 
 
 def _is_no_matrix(values: Sequence[Any]) -> bool:
-    return len(values[-2].array.shape) != 2
+    return len(values[-2]._array.shape) != 2
 
 
 def _of_input(g: Tensor, weight: Tensor, input_shape: tuple[int, ...], input_stride: tuple[int, ...]) -> Tensor:
@@ -107,16 +107,16 @@ sum_with = Op(
 
 def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Op, tuple[Tensor, ...]] | None:
     """The op that is all of `linear`, with its arguments; None where they do not fit."""
-    dtype, shape = weight.dtype, weight.array.shape
-    if len(shape) != 2 or input.array.shape[-1:] != shape[1:] or input.dtype is not dtype or dtype is dt.bool_:
+    dtype, shape = weight.dtype, weight._array.shape
+    if len(shape) != 2 or input._array.shape[-1:] != shape[1:] or input.dtype is not dtype or dtype is dt.bool_:
         return None
     if bias is None:
         return product_with, (input, weight)
-    return (sum_with, (bias, input, weight)) if bias.array.shape == shape[:1] and bias.dtype is dtype else None
+    return (sum_with, (bias, input, weight)) if bias._array.shape == shape[:1] and bias.dtype is dtype else None
 
 
 def _laid_out(t: Tensor) -> bool:
-    return t.backend.layout is strided
+    return t._backend.layout is strided
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -49,7 +49,7 @@ def _take_apart(node: OpNode) -> bool:
     if local.state.task is not None or backend.level or saved.__class__ not in (tuple, type(None)):
         return False
     input, weight = saved or (None, None)
-    if input is not None and input[1] != (0 if input[0].counter is None else input[0].counter.n):
+    if input is not None and input[1] != (0 if input[0]._counter is None else input[0]._counter.n):
         return False  # what is to be shown as a matrix is gone
     *bias, to_input, to_weight = node.next_edges
     rows = math.prod(shape[:-1])
@@ -96,6 +96,6 @@ def _shown(entry: Any, edge: Any, change: Callable[[Any], Any]) -> Any:
     if entry is None:
         return None
     tensor, version = entry
-    made = wrap_shown(change(tensor.array), tensor.dtype, tensor.backend.real)
-    made.counter, made.edge = tensor.counter, edge
+    made = wrap_shown(change(tensor._array), tensor.dtype, tensor._backend.real)
+    made._counter, made._edge = tensor._counter, edge
     return made, version

@@ -74,7 +74,7 @@ def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alp
 
 def _no_bool(label: str, *operands: Tensor) -> None:
     """There are no products of bools, but for those without elements."""
-    if operands[0].dtype is dt.bool_ and all([t.array.size and t.layout is strided for t in operands]):
+    if operands[0].dtype is dt.bool_ and all([t._array.size and t.layout is strided for t in operands]):
         raise errors.not_implemented_for(label, dt.bool_)
 
 
@@ -84,7 +84,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
 
 
 def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
-    have = self.array.shape
+    have = self._array.shape
     if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
         self.expand(shape)  # which says what does not fit
 
@@ -109,15 +109,15 @@ def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_ope
 
 
 def _check_inner(mat1: Tensor, mat2: Tensor) -> None:
-    a, b = mat1.array.shape, mat2.array.shape
+    a, b = mat1._array.shape, mat2._array.shape
     if a[1] != b[0]:
-        if mat1.backend.device.type == "meta":
+        if mat1._backend.device.type == "meta":
             raise RuntimeError(f"a and b must have same reduction dim, but got {list(a)} X {list(b)}.")
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
 def _check_matrices(self: Tensor, mat2: Tensor) -> None:
-    no_memory = self.backend.device.type == "meta"
+    no_memory = self._backend.device.type == "meta"
     if self.dim() != 2:
         raise RuntimeError("a must be 2D" if no_memory else "self must be a matrix")
     if mat2.dim() != 2:
@@ -127,7 +127,7 @@ def _check_matrices(self: Tensor, mat2: Tensor) -> None:
 
 def of_coordinates(*operands: Tensor) -> bool:
     """Whether a rule for sparse tensors checks operands in words of its own."""
-    return sparse_coo in [t.backend.layout for t in operands]
+    return sparse_coo in [t._backend.layout for t in operands]
 
 
 def _check_mm(self: Tensor, mat2: Tensor) -> None:
@@ -147,7 +147,7 @@ def _mm(xp: Namespace, a: Array, b: Array) -> Any:
 def _mm_of_batches(self: Tensor, mat2: Tensor) -> Tensor:
     """One or both are batches of matrices."""
     if mat2.dim() == 2:  # the batch is folded into the rows of one big matrix
-        count, rows, inner = self.array.shape
+        count, rows, inner = self._array.shape
         return unsafe_view.apply(mm.apply(reshape(self, (count * rows, inner)), mat2), (count, rows, mat2.shape[1]))
     return bmm.apply(self if self.dim() == 3 else expand.apply(self, (mat2.shape[0], *self.shape), False), mat2)
 
@@ -157,7 +157,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
     if self.dim() == 2:
         return mm.apply(vec, transpose.apply(self, 0, 1))
     if vec.dim() == 1:
-        count, rows, inner = self.array.shape
+        count, rows, inner = self._array.shape
         return unsafe_view.apply(mv.apply(reshape(self, (count * rows, inner)), vec), (count, rows))
     return squeeze_dim.apply(bmm.apply(self, unsqueeze.apply(vec, 2)), 2)
 
@@ -216,7 +216,7 @@ publish(mm)
 
 
 def _check_batches(self: Tensor, mat2: Tensor) -> None:
-    a, b = self.array.shape, mat2.array.shape
+    a, b = self._array.shape, mat2._array.shape
     for name, shape in (("batch1", a), ("batch2", b)):
         if len(shape) != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -231,7 +231,7 @@ def _check_bmm(self: Tensor, mat2: Tensor, label: str = "bmm") -> None:
     _check_batches(self, mat2)
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
-    small = math.prod(self.array.shape[1:]) * mat2.array.shape[2] < 400  # others are products of two matrices each
+    small = math.prod(self._array.shape[1:]) * mat2._array.shape[2] < 400  # others are products of two matrices each
     _no_bool(label if small else "addmm_impl_cpu_", self, mat2)
 
 
@@ -249,7 +249,7 @@ publish(bmm)
 
 
 def _check_vector(self: Tensor, vec: Tensor) -> None:
-    a, b = self.array.shape, vec.array.shape
+    a, b = self._array.shape, vec._array.shape
     if not a:
         self.size(0)  # a number has none
     if len(a) != 2 or len(b) != 1:
@@ -293,7 +293,7 @@ publish(mv)
 
 
 def _check_dot(self: Tensor, tensor: Tensor) -> None:
-    a, b = self.array.shape, tensor.array.shape
+    a, b = self._array.shape, tensor._array.shape
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     if self.dtype is not tensor.dtype:
@@ -322,10 +322,10 @@ def _dot_of_conjugates(*bits: int) -> Callable[..., Any]:
     """A product of vectors with these bits is the conjugate of that in memory, computed when it is read."""
 
     def run_lazily(op: Op, values: Sequence[Any]) -> Any:
-        if tuple([v.backend.bits if v.backend.lazy else 0 for v in values]) != bits:
+        if tuple([v._backend.bits if v._backend.lazy else 0 for v in values]) != bits:
             return Op.run_lazily(op, values)
         result = dot.apply(*map(in_memory, values))
-        result.backend = flipped(result.backend, CONJ)
+        result._backend = flipped(result._backend, CONJ)
         return result
 
     return run_lazily
@@ -355,11 +355,11 @@ publish(vdot)
 
 def _alone(t: Tensor, other: Tensor) -> Tensor:
     """A batch of one matrix as a matrix, so that its gradient is a product too and not a sum of products."""
-    return t.squeeze(0) if t.requires_grad and t.array.shape[0] == 1 != other.array.shape[0] else t
+    return t.squeeze(0) if t.requires_grad and t._array.shape[0] == 1 != other._array.shape[0] else t
 
 
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
-    m, n = len(a.array.shape), len(b.array.shape)
+    m, n = len(a._array.shape), len(b._array.shape)
     if m == n == 3:
         a, b = _alone(a, b), _alone(b, a)
         m, n = a.dim(), b.dim()
@@ -374,19 +374,19 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     if m == 1 and n == 2:
         return a.unsqueeze(0).mm(b).squeeze_(0)
     if n <= 2:  # fold the batch into the rows of one big matrix
-        lead = a.array.shape[:-1]
+        lead = a._array.shape[:-1]
         rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
     if m == 1 or (m == 2 and a.requires_grad):  # the same, transposed: the gradient needs no sum over the batch
         flipped = b.transpose(-2, -1)
-        lead = flipped.array.shape[:-1]
+        lead = flipped._array.shape[:-1]
         rows = flipped.reshape((math.prod(lead), flipped.shape[-1]))
         if m == 1:
             return unsafe_view.apply(rows.mv(a), lead)
         return unsafe_view.apply(rows.mm(a.t()), (*lead, a.shape[0])).transpose(-2, -1).contiguous()
-    batch = errors.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
+    batch = errors.broadcast_shapes(a._array.shape[:-2], b._array.shape[:-2])
     count = math.prod(batch)
-    (rows, inner), (depth, columns) = a.array.shape[-2:], b.array.shape[-2:]
+    (rows, inner), (depth, columns) = a._array.shape[-2:], b._array.shape[-2:]
     first = a.expand((*batch, rows, inner)).reshape((count, rows, inner))
     second = b.expand((*batch, depth, columns)).reshape((count, depth, columns))
     return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
@@ -395,24 +395,25 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
 def _at_once(a: Tensor, b: Tensor) -> bool:
     """Whether one call gives all products of two batches: nobody records it, and BLAS takes them as they lie."""
     mode = local.state.mode
-    if not mode.plain or a.dtype is not b.dtype or a.dtype not in fast.PRECISE or a.backend.real is not b.backend.real:
+    alike = a.dtype is b.dtype and a._backend.real is b._backend.real
+    if not mode.plain or not alike or a.dtype not in fast.PRECISE:
         return False
     if mode.grad and (requires_grad(a) or requires_grad(b)):
         return False
-    (*batch, _, inner), (*other, depth, _) = a.array.shape, b.array.shape
+    (*batch, _, inner), (*other, depth, _) = a._array.shape, b._array.shape
     fits = inner == depth and (not other or other == batch)
-    return fits and all([x.array.itemsize in x.array.strides[-2:] for x in (a, b)])
+    return fits and all([x._array.itemsize in x._array.strides[-2:] for x in (a, b)])
 
 
 def _of_any_rank(op: Op, *values: Any) -> Any:
     """The fast path knows matrices only, as `mm`; all other ranks come here."""
     autocast = local.state.mode.autocast
     a, b = values if autocast is None else autocast.cast("matmul", values)
-    backend = a.backend.real
+    backend = a._backend.real
     if not backend.level:
         op.find_kernel(backend)
-        if a.array.ndim > 2 and b.array.ndim > 1 and _at_once(a, b):
-            return wrap(local.state.quiet(backend.xp.matmul, a.array, b.array), a.dtype, backend)
+        if a._array.ndim > 2 and b._array.ndim > 1 and _at_once(a, b):
+            return wrap(local.state.quiet(backend.xp.matmul, a._array, b._array), a.dtype, backend)
     return _matmul(a, b)
 
 

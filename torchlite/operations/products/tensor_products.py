@@ -92,8 +92,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
     keep_a = [d for d in range(a.dim()) if d not in first]
     keep_b = [d for d in range(b.dim()) if d not in second]
-    inner_size = math.prod(a.array.shape[d] for d in first)
-    shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
+    inner_size = math.prod(a._array.shape[d] for d in first)
+    shape_a, shape_b = [a._array.shape[d] for d in keep_a], [b._array.shape[d] for d in keep_b]
     left, last = a.permute([*keep_a, *over_a]), (*over_b, *keep_b)
     if math.prod(shape_a) == 1 == math.prod(shape_b):
         right = b.permute(last)

@@ -31,7 +31,7 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool
     if keepdim or not self.dim():
         return _share(g, result == self, dim)
     dims = wrap_dims(dim, self.dim()) if dim else range(self.dim())
-    kept = [1 if d in dims else n for d, n in enumerate(self.array.shape)]
+    kept = [1 if d in dims else n for d, n in enumerate(self._array.shape)]
     chosen = result.reshape(kept) == self
     return _share(g.reshape(kept), chosen, dim)
 
@@ -80,7 +80,7 @@ def has_elements(name: str, as_given: bool = False) -> Callable[..., None]:
     """A `check_form=`, before that of dtypes: dimensions to be reduced have elements."""
 
     def check(t: Tensor, dim: Any, *_: Any) -> None:
-        shape = t.array.shape
+        shape = t._array.shape
         if dim is None or 0 not in shape:
             return
         for given in (dim,) if dim.__class__ is int else dim:
@@ -134,7 +134,7 @@ def _declare_extreme(name: str) -> None:
             _whole(name, name),
             _share_all,
             refuse=refused(f"{name}_all", *dt.COMPLEXES),
-            check_form=lambda self: _check_any(name, self.array.shape),
+            check_form=lambda self: _check_any(name, self._array.shape),
             node=f"{name.capitalize()}Backward1",
             batch=lambda self: extreme.apply(self, (), False),
             on_arrays=in_one_kernel(_parts_of_all),
@@ -187,7 +187,7 @@ _declare_extreme("min")
 
 
 def _check_aminmax(t: Tensor, dim: int | None, keepdim: bool) -> None:
-    shape = t.array.shape
+    shape = t._array.shape
     if dim is None and 0 in shape:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."

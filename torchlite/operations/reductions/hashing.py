@@ -14,7 +14,7 @@ Ints = tuple[int, ...]
 def _check(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> None:
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    shape = self.array.shape
+    shape = self._array.shape
     if 0 in shape and not dim:
         raise RuntimeError(
             "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "

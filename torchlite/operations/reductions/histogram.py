@@ -50,7 +50,7 @@ def _check_histc(t: Tensor, bins: int, low: float, high: float) -> None:
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     for bound in (low, high):
-        fitting_array(bound, t.dtype, t.backend.real)
+        fitting_array(bound, t.dtype, t._backend.real)
 
 
 def _histc(xp: Namespace, array: Array, bins: int, low: float, high: float) -> Array:

@@ -52,7 +52,7 @@ publish_total(sum_all, sum_dim)
 @published("sum_to_size(Tensor self, int[] size)", function=False)
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """This tensor summed down to `size`, from which it could be broadcast."""
-    shape = input.array.shape
+    shape = input._array.shape
     lead = len(shape) - len(size)
     if lead < 0 or any(want not in (have, 1) for want, have in zip(size, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
@@ -159,7 +159,7 @@ def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 
 def looked_at(t: Tensor) -> bool:
     """Whether a formula may depend on the values of a tensor: those of a transform, or that a mode sees, show none."""
-    backend = t.backend.real
+    backend = t._backend.real
     return backend.values and not backend.level and not is_watched()
 
 

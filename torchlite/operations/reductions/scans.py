@@ -160,7 +160,7 @@ def _running_extreme(combine: str) -> Any:
 def _scalar_dim(name: str) -> Callable[..., None]:
     def check(self: Tensor, dim: int) -> None:
         """A tensor without dimensions has one to go along, of which these two speak in words of their own."""
-        if not self.array.shape and dim not in (-1, 0):
+        if not self._array.shape and dim not in (-1, 0):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
 
     return check

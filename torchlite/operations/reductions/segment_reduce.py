@@ -48,7 +48,7 @@ def segment_reduce(
 ) -> Tensor:  # fmt: skip
     """Segments of a dimension, given by their lengths or by where they begin, each reduced to one element."""
     if data.layout is not strided:
-        raise missing_kernel_of("segment_reduce", data.backend.real)
+        raise missing_kernel_of("segment_reduce", data._backend.real)
     axis = wrap_dim(axis, data.dim())
     if reduce not in _KINDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

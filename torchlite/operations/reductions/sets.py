@@ -81,7 +81,7 @@ def _ordered(op: Op, values: Any, backend: Backend) -> Any:
     t: Tensor = values[0]
     if t.dtype.is_complex or t.dtype in dt.EIGHT_BITS:
         raise errors.not_implemented_for("unique_dim" if op.signature.name == "unique_dim" else "unique", t.dtype)
-    array = backend.cast(t.array, dt.float32.numpy) if t.dtype is dt.bfloat16 else t.array
+    array = backend.cast(t._array, dt.float32.numpy) if t.dtype is dt.bfloat16 else t._array
     return [array, *values[1:]], (t.dtype, dt.int64, dt.int64)
 
 

@@ -44,7 +44,7 @@ def _both_wide(op: Op, values: Any, backend: Backend) -> Any:
     g, output, dim, d = values
     wide = output.dtype in dt.HALVES and (d is not output.dtype or not backend.takes_halves(op))
     compute = dt.float32 if wide else output.dtype
-    arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
+    arrays = [t._array if t.dtype is compute else backend.cast(t._array, compute.numpy) for t in (g, output)]
     axis = wrap_dim(dim, arrays[0].ndim)
     return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
 
@@ -107,7 +107,7 @@ def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
         rank = max(self.dim(), 1)
         if d is not None and self.dtype.is_complex and not d.is_complex and not -rank <= dim < rank:
             tell_of_lost_part()  # the operand is converted before its dimensions are looked at
-        if self.array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
+        if self._array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
             raise error
 
     inner = Along(

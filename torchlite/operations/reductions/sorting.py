@@ -49,12 +49,12 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
 def _arranged_as_operand(op: Along, outputs: Any, values: Any) -> Any:
     """The results lie in memory as the operand does."""
     t: Tensor = values[0]
-    backend = t.backend.real
+    backend = t._backend.real
     several = outputs if outputs.__class__ is tuple else (outputs,)
-    if not t.array.ndim:
+    if not t._array.ndim:
         several = tuple([o.reshape(()) for o in several])
-    elif backend.strided and not (t.array.base is None and t.array.flags.c_contiguous):
-        strides = dense_strides(t.array.shape, t.stride())
+    elif backend.strided and not (t._array.base is None and t._array.flags.c_contiguous):
+        strides = dense_strides(t._array.shape, t.stride())
         several = tuple([backend.ordered(o, strides) for o in several])
     return several if outputs.__class__ is tuple else several[0]
 
@@ -103,7 +103,7 @@ def _at(axis: int, which: Any) -> tuple[Any, ...]:
 
 
 def _check_topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> None:
-    shape = self.array.shape
+    shape = self._array.shape
     axis = errors.wrap_dim(dim, len(shape))
     if not 0 <= k <= (shape[axis] if shape else 1):
         raise RuntimeError("selected index k out of range")
@@ -160,7 +160,7 @@ def _refuse_topk(d: dt.dtype) -> Exception | None:
 
 def _with_one(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     arguments, dtypes = Along.prepare(op, values, backend)
-    if not values[0].array.ndim:
+    if not values[0]._array.ndim:
         arguments[2] = 1  # there is one, even where none is asked for
     return arguments, dtypes
 
@@ -178,13 +178,13 @@ _no_kth = refused("kthvalue_cpu", *_NO_ORDER)
 
 
 def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
-    shape = self.array.shape or (1,)
+    shape = self._array.shape or (1,)
     axis = errors.wrap_dim(dim, len(shape))
     if not shape[axis]:
         raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     if not 1 <= k <= shape[axis]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
-    if self.array.ndim and (error := _no_kth(self.dtype)) is not None:  # one element needs no order
+    if self._array.ndim and (error := _no_kth(self.dtype)) is not None:  # one element needs no order
         raise error
 
 
@@ -255,7 +255,7 @@ def _measured(op: Op, values: Sequence[Any], backend: Backend) -> tuple[list[Any
     if common in dt.HALVES:
         common = dt.float32
     arrays = [converted(t, common, backend) for t in (sequence, sought)]
-    return [*arrays, *rest, None if sorter is None else sorter.array], None
+    return [*arrays, *rest, None if sorter is None else sorter._array], None
 
 
 def _into_places(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
@@ -301,7 +301,7 @@ def _check_search(
         )
         _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
     for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
-        if isinstance(t, Tensor) and t.backend.layout is strided and not t.is_contiguous():
+        if isinstance(t, Tensor) and t._backend.layout is strided and not t.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
@@ -338,9 +338,9 @@ _BUCKETIZE = "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
     for t in (input, boundaries):
-        if isinstance(t, Tensor) and t.backend.layout is not strided:
+        if isinstance(t, Tensor) and t._backend.layout is not strided:
             kind = "Tensor" if isinstance(input, Tensor) else "Scalar"
-            raise errors.missing_kernel_of(f"bucketize.{kind}", t.backend.real)
+            raise errors.missing_kernel_of(f"bucketize.{kind}", t._backend.real)
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return searchsorted.apply(boundaries, input, out_int32, right, None, None)

@@ -245,7 +245,7 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
 
 def _declare_quantile(name: str) -> None:
     def quantiles(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
-        seen = q.device.type == "cpu" and not q.backend.home.level and not is_watched()
+        seen = q.device.type == "cpu" and not q._backend.home.level and not is_watched()
         if seen and not bool(((q >= 0) & (q <= 1)).all()):
             raise RuntimeError("quantile() q values must be in the range [0, 1]")
         return _quantile(name, self, q, dim, keepdim, interpolation)

@@ -164,7 +164,7 @@ def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if isinstance(p, str) and p != "fro":
         return None
     order = 2 if p is None or p == "fro" else p
-    op = vector_norm if input.backend.layout is strided else _norm_of_sparse
+    op = vector_norm if input._backend.layout is strided else _norm_of_sparse
     return op, op.bind((input, order, dim, keepdim), {"dtype": dtype})
 
 
@@ -214,7 +214,7 @@ def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
     if dt.bool_ in (t.dtype, other.dtype):
         t - other  # tells what is wrong with it
-    broadcast_shapes(t.array.shape, other.array.shape)
+    broadcast_shapes(t._array.shape, other._array.shape)
     d = result_type(t, other)
     if isinstance(p, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
@@ -231,12 +231,12 @@ def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Array:
 
 
 def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> Tensor | None:
-    return fit_gradient(norm_vjp(g, self - other, result, p, None), self.array.shape, self.dtype)
+    return fit_gradient(norm_vjp(g, self - other, result, p, None), self._array.shape, self.dtype)
 
 
 def _dist_vjp_other(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> Tensor | None:
     through = norm_vjp(g, self - other, result, p, None)
-    return None if through is None else fit_gradient(-through, other.array.shape, other.dtype)
+    return None if through is None else fit_gradient(-through, other._array.shape, other.dtype)
 
 
 dist = Op(

@@ -117,7 +117,7 @@ for _operands, _method in (("Tensor tensor, any split_size_or_sections", False),
 
 def _chunk(name: str, one: Op, several: Op) -> None:
     def comes_to(self: Tensor, chunks: int, dim: int = 0) -> tuple[Op, tuple[Any, ...]]:
-        shape = self.array.shape
+        shape = self._array.shape
         if not shape:
             raise RuntimeError("chunk expects at least a 1-dimensional tensor")
         if chunks <= 0:
@@ -138,7 +138,7 @@ _chunk("unsafe_chunk", unsafe_split, unsafe_split_with_sizes)
 
 
 def _cut_at(self: Tensor, ends: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-    pieces = zip((0, *ends), (*ends, self.array.shape[dim]), strict=True)
+    pieces = zip((0, *ends), (*ends, self._array.shape[dim]), strict=True)
     return tuple([slice_.apply(self, dim, start, end, 1) for start, end in pieces])
 
 
@@ -147,7 +147,7 @@ _HANDLE = 64  # bytes that a view takes at the very least
 
 def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """So many pieces, of sizes that differ by one at most, or pieces that end at these places."""
-    shape = self.array.shape
+    shape = self._array.shape
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
@@ -191,7 +191,7 @@ def _dimension_split(name: str, least: int) -> None:
                 "dimensions!"
             )
         dim = {"hsplit": 0 if ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
-        length = self.array.shape[dim]
+        length = self._array.shape[dim]
         if where.__class__ is int and (where <= 0 or length % where):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {length} is not "

@@ -52,50 +52,50 @@ class InPlaceView(Op):
             check_writable(target, False)
             edge = resolve(target)
         viewed = self.viewed
-        backend = target.backend.real
+        backend = target._backend.real
         shown = target._alias()
         try:
             if seer is not None or backend.handed:
-                shown.array = self.shown_by(functools.partial(seer or backend.run, self), target, values)
+                shown._array = self.shown_by(functools.partial(seer or backend.run, self), target, values)
             elif backend.level:
                 own = None if backend.layout is strided else backend.writes.get(viewed.name)
-                shown.array = (own or viewed.apply)(shown, *arguments).array
+                shown._array = (own or viewed.apply)(shown, *arguments)._array
             else:
-                array = target.array
-                shown.array = viewed.kernel_on(backend)(array if array.size else backend.definite(array), *arguments)
+                array = target._array
+                shown._array = viewed.kernel_on(backend)(array if array.size else backend.definite(array), *arguments)
         except RuntimeError as error:
             said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
             raise type(error)(said) from None
         if edge is not None:
             before = target._alias()
-            before.edge = edge
+            before._edge = edge
             self.record((before, *arguments), (shown,))
         tangents = [(level, tangent) for level, tangent in tangents_of(target)]
-        view = target.edge
+        view = target._edge
         path = reshaped(target, view, viewed, arguments) if view.__class__ is View else ()
-        target.array = shown.array
+        target._array = shown._array
         if backend.strided and not backend.level and target.__class__ in PLAIN:
-            target.backend = wrap_shown(target.array, target.dtype, backend).backend  # its strides may be odd now
+            target._backend = wrap_shown(target._array, target.dtype, backend)._backend  # its strides may be odd now
         if seer is None:
             bump(target)
         for level, tangent in tangents:
             set_tangent(target, level, viewed.apply(tangent, *arguments))
         if view.__class__ is View:
-            target.edge = View(view.base, shown.edge or view.edge, view.kind, path)
-            if shown.edge is None:
-                target.edge.seen = -1  # stale: its history is that of the old shape
-        elif shown.edge is not None:
-            target.edge = shown.edge
+            target._edge = View(view.base, shown._edge or view.edge, view.kind, path)
+            if shown._edge is None:
+                target._edge.seen = -1  # stale: its history is that of the old shape
+        elif shown._edge is not None:
+            target._edge = shown._edge
         return target
 
     def shown_by(self, run: Callable[..., Any], target: Tensor, values: Sequence[Any]) -> Any:
         """What a handler makes the target show, which still shows what it did."""
-        array = target.array
+        array = target._array
         try:
             local.state.within(silent(local.state.mode), run, values)
-            return target.array
+            return target._array
         finally:
-            target.array = array
+            target._array = array
 
 
 transpose_ = InPlaceView(transpose, "TransposeBackward1")
@@ -118,20 +118,20 @@ def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history; in inference mode, which leaves histories alone, nothing happens."""
     if local.state.mode.inference:
         return self
-    if self.edge.__class__ is View:
+    if self._edge.__class__ is View:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
             "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
-    if self.edge.__class__ is tuple:
-        written = self.edge[0].last_written(self) if self.edge[0].__class__ is CopySlices else None
+    if self._edge.__class__ is tuple:
+        written = self._edge[0].last_written(self) if self._edge[0].__class__ is CopySlices else None
         if written is not None:
             resolve(written)  # a view last written through keeps the history that leads here
-        if self.counter.__class__ is not DetachedCounter:
-            self.counter = DetachedCounter(shared_counter(self))
-    self.edge = None
+        if self._counter.__class__ is not DetachedCounter:
+            self._counter = DetachedCounter(shared_counter(self))
+    self._edge = None
     stop(self)
     return self
 
@@ -141,25 +141,25 @@ def detach_(self: Tensor) -> Tensor:
 
 def _place(self: Tensor, source: Tensor, size: Ints, strides: Ints, offset: int) -> Tensor:
     """Show the memory of `source` with this geometry; if it is too small, all who show it get more."""
-    backend = self.backend.real
+    backend = self._backend.real
     if min(size, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
     needed = extent(size, strides, offset)
-    array = source.array
+    array = source._array
     there = backend.storage(array).size
     if needed * array.itemsize > there:
         on_host = backend.device.type == "cpu"
         if on_host and not movable(array):
             raise RuntimeError("Trying to resize storage that is not resizable")
-        larger = settled(wrap(backend.empty((needed,), array.dtype), self.dtype, backend)).array
+        larger = settled(wrap(backend.empty((needed,), array.dtype), self.dtype, backend))._array
         if on_host and not is_alone(source):
             grow(source, larger)
         else:
             backend.storage(larger)[:there] = backend.storage(array)
         array = larger
-    self.array = backend.as_strided(array, size, strides, offset)
+    self._array = backend.as_strided(array, size, strides, offset)
     return self
 
 
@@ -173,7 +173,7 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
         raise RuntimeError("cannot resize variables that require grad")
     if moves(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
-    told: Any = self.backend.real if self.backend.handed else local.state.mode.seer
+    told: Any = self._backend.real if self._backend.handed else local.state.mode.seer
     if told is not None:
         told.together("resize_", "default", _RESIZE, (self, size, memory_format))
     elif _resized(self, size, memory_format):
@@ -183,8 +183,8 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
 
 def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> bool:
     """Give a tensor another size, and say whether it needed one."""
-    if self.backend.layout is not strided:
-        self.backend.resize(self, size)
+    if self._backend.layout is not strided:
+        self._backend.resize(self, size)
         return True
     strides = contiguous_strides(size)
     if memory_format not in (None, contiguous_format):
@@ -192,10 +192,10 @@ def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = Non
             raise RuntimeError("Unsupported memory format: Preserve")
         check_format(len(size), memory_format)
         strides = channels_last_strides(size)
-    elif size == self.array.shape:
+    elif size == self._array.shape:
         return False
-    if self.backend.home.level:
-        self.array = self.backend.home.resized(self.array, size, memory_format)
+    if self._backend.home.level:
+        self._array = self._backend.home.resized(self._array, size, memory_format)
     else:
         _place(self, self, size, strides, self.storage_offset())
     return True
@@ -216,7 +216,7 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format 
     if memory_format is preserve_format:
         found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         memory_format = found[0] if found and not the_template.is_contiguous() else None
-    return resize_(self, the_template.array.shape, memory_format)
+    return resize_(self, the_template._array.shape, memory_format)
 
 
 def _set(self: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ def _in_storage(source: Any, d: dt.dtype) -> Tensor:
     if not isinstance(source, (UntypedStorage, TypedStorage)):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     storage = source.untyped()
-    return wrap(storage.as_array(d), d, storage.backend)
+    return wrap(storage.as_array(d), d, storage._backend)
 
 
 def _set_source(self: Tensor, source: Any) -> Tensor:
@@ -246,10 +246,10 @@ def _set_source(self: Tensor, source: Any) -> Tensor:
 
 @seen_whole("set_(Tensor self, Tensor source)", "source_Tensor")
 def _set_tensor(self: Tensor, source: Tensor) -> Tensor:
-    if self.backend.handed:
-        self.array.form = source.array
+    if self._backend.handed:
+        self._array.form = source._array
         return self
-    return _set_geometry(self, source, 0, source.array.shape, source.stride())
+    return _set_geometry(self, source, 0, source._array.shape, source.stride())
 
 
 def _check_room(self: Tensor, source: Tensor, offset: int, size: Ints, stride: Ints) -> None:
@@ -259,7 +259,7 @@ def _check_room(self: Tensor, source: Tensor, offset: int, size: Ints, stride: I
     steps = stride or contiguous_strides(size)
     if min(steps, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(steps)}")
-    if size != self.array.shape or steps != self.stride():
+    if size != self._array.shape or steps != self.stride():
         return
     itemsize, room = source.dtype.itemsize, source.untyped_storage().nbytes()
     needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, steps, strict=True)])) * itemsize
@@ -308,13 +308,13 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory with the same geometry."""
     for shown in (self, tensor):
         if shown.layout is not strided:
-            raise missing_kernel_of("is_set_to", shown.backend)
+            raise missing_kernel_of("is_set_to", shown._backend)
     return (
         self.dtype is tensor.dtype
-        and self.array.shape == tensor.array.shape
+        and self._array.shape == tensor._array.shape
         and self.stride() == tensor.stride()
         and self.data_ptr() == tensor.data_ptr()
-        and not (self.backend.lazy or tensor.backend.lazy)
+        and not (self._backend.lazy or tensor._backend.lazy)
     )
 
 

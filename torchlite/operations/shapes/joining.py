@@ -76,7 +76,7 @@ def _cat_backward(
     g: Tensor, tensors_shape: Sequence[Ints], tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]
 ) -> list[Tensor | None]:
     grads: list[Tensor | None] = []
-    dim, at = wrap_dim(dim, g.dim()) if g.array.shape != (0,) else 0, 0
+    dim, at = wrap_dim(dim, g.dim()) if g._array.shape != (0,) else 0, 0
     every = is_watched()  # PyTorch cuts the parts that nobody asks for, too
     for shape, d, needed in zip(tensors_shape, tensors_dtype, needs, strict=True):
         empty = shape == (0,)
@@ -96,7 +96,7 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
         if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
             local.state.within(NO_GRAD, join, *values)  # what is wrong with the tensors is said first
             raise _cannot_cast(out)
-        if any([out is t or out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
+        if any([out is t or out._backend.xp.shares_memory(out._array, t._array) for t in tensors]):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."
@@ -111,7 +111,7 @@ def _into_joined(op: Op, out: Any, values: Sequence[Any]) -> Any:
 def _into_cat(op: Op, out: Any, values: Sequence[Any]) -> Any:
     tensors, dim = values
     if isinstance(out, TensorBase) and tensors and not dt.can_cast(result_type(*tensors), out.dtype):
-        _check_cat([t.array for t in tensors], dim)
+        _check_cat([t._array for t in tensors], dim)
         raise _cannot_cast(out)
     return _into_joined(op, out, values)
 
@@ -132,12 +132,12 @@ def _some(error: Exception) -> Callable[..., None]:
 
 def _filled_up(tensors: Sequence[Tensor], dim: int) -> tuple[Any, ...]:
     """Tensors of shape (0,), which may stand beside any others, in a shape that batches of them may have too."""
-    shape = next((t.array.shape for t in tensors if len(t.array.shape) != 1), None)
-    if shape is None or all([t.array.shape != (0,) for t in tensors]):
+    shape = next((t._array.shape for t in tensors if len(t._array.shape) != 1), None)
+    if shape is None or all([t._array.shape != (0,) for t in tensors]):
         return tensors, dim
     at = wrap_dim(dim, len(shape))
     empty = (*shape[:at], 0, *shape[at + 1 :])
-    return tuple([t.reshape(empty) if t.array.shape == (0,) else t for t in tensors]), dim
+    return tuple([t.reshape(empty) if t._array.shape == (0,) else t for t in tensors]), dim
 
 
 cat = LaidOp(
@@ -174,7 +174,7 @@ def _stack_backward(
     grads = []
     for at, (d, needed) in enumerate(zip(tensors_dtype, needs, strict=True)):
         part = select.apply(g, dim, at) if needed else None
-        grads.append(part if part is None else fit_gradient(part, part.array.shape, d))
+        grads.append(part if part is None else fit_gradient(part, part._array.shape, d))
     return grads
 
 

@@ -45,7 +45,7 @@ def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
             f"of dims as destination ({list(destination)} dims)"
         )
-    ndim = len(self.array.shape)
+    ndim = len(self._array.shape)
     places: list[Ints] = []
     for name, dims in (("source", source), ("destination", destination)):
         places.append(tuple([wrap_dim(d, ndim) for d in dims]))

@@ -21,7 +21,7 @@ def _check_pixels(name: str, self: Tensor, factor: int, what: str) -> None:
 
 def _check_shuffle(self: Tensor, upscale_factor: int) -> None:
     _check_pixels("pixel_shuffle", self, upscale_factor, "upscale_factor")
-    channels = self.array.shape[-3]
+    channels = self._array.shape[-3]
     if channels % upscale_factor**2:
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
@@ -32,10 +32,10 @@ def _check_shuffle(self: Tensor, upscale_factor: int) -> None:
 def _check_unshuffle(self: Tensor, downscale_factor: int) -> None:
     _check_pixels("pixel_unshuffle", self, downscale_factor, "downscale_factor")
     for at, name in ((-2, "height"), (-1, "width")):
-        if self.array.shape[at] % downscale_factor:
+        if self._array.shape[at] % downscale_factor:
             raise RuntimeError(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
-                f"input.size({at})={self.array.shape[at]} is not divisible by {downscale_factor}"
+                f"input.size({at})={self._array.shape[at]} is not divisible by {downscale_factor}"
             )
 
 
@@ -72,7 +72,7 @@ publish(pixel_unshuffle, method=False)
 
 
 def _check_channels(self: Tensor, groups: int) -> None:
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")
     if groups <= 0:

@@ -172,7 +172,7 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output
     """Each element (or slice along `dim`) so many times in a row."""
     if dim is None:
         self, dim = flatten(self), 0
-    shape = self.array.shape
+    shape = self._array.shape
     dim = wrap_dim(dim, len(shape))
     if not isinstance(repeats, TensorBase):
         if repeats < 0:

@@ -102,14 +102,14 @@ reshape_alias = LaidView(
 
 def _made_there(result: Tensor, values: Sequence[Any]) -> Tensor:
     """It counts as made where its operand was, whose memory it shows, but has a version of its own."""
-    if values[0].counter is UNVERSIONED:
-        result.counter = UNVERSIONED
+    if values[0]._counter is UNVERSIONED:
+        result._counter = UNVERSIONED
     return result
 
 
 def _with_bits(op: Op, values: Sequence[Any]) -> Tensor:
     result = op.apply(in_memory(values[0]), *values[1:])
-    result.backend = values[0].backend
+    result._backend = values[0]._backend
     return result
 
 
@@ -124,7 +124,7 @@ unsafe_view = LaidOp(
 
 def _of_one_version(result: Tensor, values: Sequence[Any]) -> Tensor:
     """The result shares memory and version with the operand, but is no view of it for autograd."""
-    result.counter = shared_counter(values[0])
+    result._counter = shared_counter(values[0])
     return result
 
 
@@ -161,13 +161,13 @@ view_dtype = LaidOp(
 )  # fmt: skip
 publish(view, view_dtype, function=False)
 publish_python(
-    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False,
+    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other._array.shape), function=False,
 )
 
 
 def _detach(op: Op, *values: Any) -> Tensor:
     t: Tensor = values[0]
-    return t._alias() if t.backend.lazy else op.run_bound(t)
+    return t._alias() if t._backend.lazy else op.run_bound(t)
 
 
 def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
@@ -177,9 +177,9 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
     def call(*args: Any, **named: Any) -> Tensor:
         if len(args) == 1 and not named and local.state.mode.plain:
             t = args[0]
-            if t.__class__ is Tensor or (t.__class__ in PLAIN and not t.backend.handed):
-                made = fast.wrap_unmarked(t.array, t.dtype, t.backend.real)
-                made.counter = shared_counter(t)
+            if t.__class__ is Tensor or (t.__class__ in PLAIN and not t._backend.handed):
+                made = fast.wrap_unmarked(t._array, t.dtype, t._backend.real)
+                made._counter = shared_counter(t)
                 return made
         return general(*args, **named)
 
@@ -201,22 +201,22 @@ def reshape(input: Tensor, shape: Ints) -> Tensor:
     """The same elements in another shape: a view where strides allow it, a copy elsewhere."""
     viewed = _viewed(input, shape)
     if viewed is None:
-        return unsafe_view.apply(clone.apply(input, contiguous_format), infer_size(shape, input.array.size))
+        return unsafe_view.apply(clone.apply(input, contiguous_format), infer_size(shape, input._array.size))
     op, arguments = viewed
     return op.apply(*arguments)
 
 
 def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
     """The view, with its arguments, that shows a tensor in another shape; None where strides do not allow it."""
-    array = input.array
-    if input.backend.layout is sparse_coo:
+    array = input._array
+    if input._backend.layout is sparse_coo:
         raise RuntimeError("reshape is not implemented for sparse tensors")
-    if input.backend.layout is not strided:
-        raise without(input.backend.layout, "is_contiguous")
+    if input._backend.layout is not strided:
+        raise without(input._backend.layout, "is_contiguous")
     if array.flags.c_contiguous:
         return view, (input, shape)
     shape = infer_size(shape, array.size)
-    strides = reshaped_strides(array.shape, input.backend.strides(array), shape)
+    strides = reshaped_strides(array.shape, input._backend.strides(array), shape)
     return None if strides is None else (reshape_alias, (input, shape, strides))
 
 
@@ -225,13 +225,13 @@ for _name in ("view", "reshape"):
     _general = getattr(Tensor, _name)
     publish_as(_name, fast.reshape(view, _general), function=False, general=_general)
 publish_python(
-    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False,
+    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other._array.shape), function=False,
 )
 
 
 def _flat_shape(self: Tensor, start_dim: int, end_dim: int) -> tuple[int, ...] | None:
     """The shape with these dimensions as one; None where they are one."""
-    shape = self.array.shape
+    shape = self._array.shape
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -260,7 +260,7 @@ def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
     """One dimension as several."""
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    shape = self.array.shape
+    shape = self._array.shape
     dim = wrap_dim(dim, len(shape))
     if not shape:
         raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
@@ -380,7 +380,7 @@ expand: LaidView = LaidView(
 publish(expand, function=False)
 publish_python(
     "expand_as(Tensor self, Tensor other)",
-    lambda self, other: expand.apply(self, other.array.shape, False),
+    lambda self, other: expand.apply(self, other._array.shape, False),
     function=False,
 )
 publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
@@ -391,8 +391,8 @@ publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expan
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     tensors = several(tensors)
-    shape = common_shape(*[t.array.shape for t in tensors])
-    return tuple([t if t.array.shape == shape else expand.apply(t, shape, False) for t in tensors])
+    shape = common_shape(*[t._array.shape for t in tensors])
+    return tuple([t if t._array.shape == shape else expand.apply(t, shape, False) for t in tensors])
 
 
 @function("broadcast_shapes")
@@ -434,17 +434,17 @@ def _at_least(ndim: int, raised: Callable[[Tensor], Tensor]) -> Callable[..., An
 
 
 def at_least_1d(t: Tensor) -> Tensor:
-    return t if t.array.shape else reshape(t, (1,))
+    return t if t._array.shape else reshape(t, (1,))
 
 
 def at_least_2d(t: Tensor) -> Tensor:
-    if not t.array.shape:
+    if not t._array.shape:
         return reshape(t, (1, 1))
     return unsqueeze.apply(t, 0) if t.dim() == 1 else t
 
 
 def at_least_3d(t: Tensor) -> Tensor:
-    if not t.array.shape:
+    if not t._array.shape:
         return reshape(t, (1, 1, 1))
     if t.dim() == 1:
         return unsqueeze.apply(unsqueeze.apply(t, 0), -1)
@@ -457,10 +457,10 @@ _at_least(3, at_least_3d)
 
 
 publish_python(
-    "is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self.array.shape == other.array.shape,
+    "is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self._array.shape == other._array.shape,
     by_form=False,
 )
-publish_python("numel(Tensor self)", lambda self: self.array.size, method=False, by_form=False)
+publish_python("numel(Tensor self)", lambda self: self._array.size, method=False, by_form=False)
 
 
 describe(

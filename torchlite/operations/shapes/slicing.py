@@ -162,10 +162,10 @@ def check_narrow(shape: Ints, dim: int, start: int, length: int) -> int:
 def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` places along a dimension, from `start` on."""
     if isinstance(start, TensorBase):
-        if start.array.shape or start.dtype.category != dt.INT:
+        if start._array.shape or start.dtype.category != dt.INT:
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = start.item()
-    start = check_narrow(self.array.shape, dim, start, length)
+    start = check_narrow(self._array.shape, dim, start, length)
     return slice_.apply(self, dim, start, start + length, 1)
 
 

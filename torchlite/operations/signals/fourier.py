@@ -84,19 +84,19 @@ def _c2r(backend: Backend, array: Array, dim: Ints, normalization: int, last_dim
 
 def _r2c_backward(g: Tensor, self: Tensor, dim: Ints, normalization: int, onesided: bool) -> Tensor:
     if onesided:
-        shape = self.array.shape  # PyTorch keeps all of the tensor for it
+        shape = self._array.shape  # PyTorch keeps all of the tensor for it
         last = wrap_dim(dim[-1], len(shape))
-        after = shape[last] - g.array.shape[last]
+        after = shape[last] - g._array.shape[last]
         if after > 0:
             whole = g.new_zeros(shape)
-            narrow(whole, last, 0, g.array.shape[last]).copy_(g)
+            narrow(whole, last, 0, g._array.shape[last]).copy_(g)
             g = whole
     return c2c.apply(g, dim, normalization, False).real
 
 
 def _c2r_backward(g: Tensor, dim: Ints, normalization: int) -> Tensor:
     half = r2c.apply(g, dim, normalization, True)
-    twice = g.array.shape[dim[-1]] - half.array.shape[dim[-1]]  # how many stand for the other half too
+    twice = g._array.shape[dim[-1]] - half._array.shape[dim[-1]]  # how many stand for the other half too
     if twice > 0:
         narrow(half, dim[-1], 1, twice).mul_(2)
     return half
@@ -150,7 +150,7 @@ def _checked_dim(self: Tensor, dim: int) -> int:
 def _fitted(self: Tensor, dims: Ints, sizes: Ints) -> Tensor:
     """The tensor cut, or filled up with zeros, to these sizes."""
     for d, n in zip(dims, sizes):
-        have = self.array.shape[d]
+        have = self._array.shape[d]
         if n < have:
             self = narrow(self, d, 0, n)
         elif n > have:
@@ -175,7 +175,7 @@ def _sizes(self: Tensor, s: Ints | None, dim: Ints | None) -> tuple[Ints, Ints]:
         dims = tuple(range(ndim - len(s), ndim))
     else:
         dims = tuple(range(ndim))
-    sizes = tuple([self.array.shape[d] if n == -1 else n for d, n in zip(dims, s or (-1,) * len(dims))])
+    sizes = tuple([self._array.shape[d] if n == -1 else n for d, n in zip(dims, s or (-1,) * len(dims))])
     return dims, sizes
 
 
@@ -212,7 +212,7 @@ _DOCS = {
 def _one(self: Tensor, n: int | None, dim: int) -> tuple[Tensor, Ints]:
     """The tensor with as many data points as asked along a dimension, and this from the front."""
     dim = _checked_dim(self, dim)
-    size = self.array.shape[dim] if n is None else n
+    size = self._array.shape[dim] if n is None else n
     _check_points(size)
     return _fitted(self, (dim,), (size,)), (dim,)
 
@@ -243,7 +243,7 @@ def _from_real(name: str, forward: bool) -> Callable[..., Tensor]:
 def _to_real(forward: bool) -> Callable[..., Tensor]:
     def transform(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
         self, dim = _promoted(self, True), _checked_dim(self, dim)
-        size = 2 * (self.array.shape[dim] - 1) if n is None else n
+        size = 2 * (self._array.shape[dim] - 1) if n is None else n
         _check_points(size)
         self = _fitted(self, (dim,), (size // 2 + 1,))
         return c2r.apply(self.conj() if forward else self, (dim,), _normalization(norm, forward), size)
@@ -279,7 +279,7 @@ def _half(name: str, self: Tensor, s: Ints | None, dim: Ints | None) -> tuple[Te
     """Half a spectrum with as much of it as asked, its dimensions, and the size of the last one in the result."""
     dims, sizes = _sizes(self, s, dim)
     _check_axes(name, dims)
-    last = 2 * (self.array.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else s[-1]
+    last = 2 * (self._array.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else s[-1]
     _check_points(*sizes[:-1], last)
     return _fitted(_promoted(self, True), dims, (*sizes[:-1], last // 2 + 1)), dims, last
 
@@ -351,7 +351,7 @@ fft["rfftfreq"] = _frequencies("rfftfreq", True)
 def _shift(name: str, up: int, doc: str) -> None:
     def shift(self: Tensor, dim: Ints | None) -> Tensor:
         dims = tuple(range(self.dim())) if dim is None else tuple([wrap_dim(d, self.dim()) for d in dim])
-        return self.roll([(self.array.shape[d] + up) // 2 for d in dims], dims)
+        return self.roll([(self._array.shape[d] + up) // 2 for d in dims], dims)
 
     shift.__doc__ = doc
     fft[name] = publish_python(f"fft_{name}(Tensor self, int[1]? dim=None)", shift, False, False)

@@ -21,7 +21,7 @@ def _call(name: str, self: Tensor, **arguments: Any) -> str:
     def shown(value: Any) -> Any:
         if isinstance(value, bool):
             return int(value)
-        return f"{kind(value)}{{{list(value.shape)}}}" if hasattr(value, "backend") else value
+        return f"{kind(value)}{{{list(value.shape)}}}" if hasattr(value, "_backend") else value
 
     def kind(t: Tensor) -> str:
         return type_text(t.dtype, t.device)

@@ -49,14 +49,14 @@ def is_distributed(self: Tensor) -> bool:
 @published("to_padded_tensor(Tensor self, float padding, int[]? output_size=None)", function=False)
 def _to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> NoReturn:
     """Raises an error: nested tensors, which have this, are of classes of their own."""
-    raise missing_kernel_of("to_padded_tensor", self.backend.real)
+    raise missing_kernel_of("to_padded_tensor", self._backend.real)
 
 
 def _on_gpus(name: str, schema: str) -> None:
     """Publish a function that PyTorch has on GPUs alone."""
 
     def refuse(query: Tensor, *_: Any) -> NoReturn:
-        raise missing_kernel_of(name, query.backend.real)
+        raise missing_kernel_of(name, query._backend.real)
 
     publish_python(f"{name}({schema})", refuse, function=False, method=False)
 

@@ -235,8 +235,8 @@ def _amp_update_scale_(
 @published("_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False)", method=False)
 def _convert_indices_from_coo_to_csr(self: Tensor, size: int, out_int32: bool) -> Tensor:
     """Where each row starts, of sorted rows."""
-    found = kernels.pointers(self.backend.home.xp, self.array, size)
-    return wrap(found, dt.int64, self.backend.home).to(dt.int32 if out_int32 else dt.int64)
+    found = kernels.pointers(self._backend.home.xp, self._array, size)
+    return wrap(found, dt.int64, self._backend.home).to(dt.int32 if out_int32 else dt.int64)
 
 
 @published(
@@ -248,8 +248,8 @@ def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, out_int32: bool, transpose: bool
 ) -> Tensor:
     """The row and the column of each element."""
-    backend = crow_indices.backend.home
-    rows = wrap(kernels.rows_of(backend.xp, crow_indices.array, len(col_indices)), dt.int64, backend)
+    backend = crow_indices._backend.home
+    rows = wrap(kernels.rows_of(backend.xp, crow_indices._array, len(col_indices)), dt.int64, backend)
     places = (col_indices, rows) if transpose else (rows, col_indices)
     return F["stack"]([each.to(dt.int32 if out_int32 else dt.int64) for each in places])
 

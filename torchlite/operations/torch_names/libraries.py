@@ -15,7 +15,7 @@ def _only_on_cuda(schema: str, f: Callable[..., Any]) -> None:
     name = Signature(schema).name
 
     def call(*values: Any) -> Any:
-        backend = tensors_in(values)[0].backend
+        backend = tensors_in(values)[0]._backend
         if backend.device.type != "cuda":
             raise missing_kernel_of(name, backend)
         return f(*values)

@@ -24,14 +24,14 @@ def _publish(name: str, read: Callable[[Any], Any], expected: str = "") -> None:
 
     def call(self: Tensor) -> Any:
         if not self.is_quantized:
-            raise missing_kernel_of(name, self.backend.real)
-        quantizer = self.array.quantizer
+            raise missing_kernel_of(name, self._backend.real)
+        quantizer = self._array.quantizer
         if expected and (expected is _ONE) is hasattr(quantizer, "axis"):
             raise RuntimeError(
                 f"Expected {expected} to be true, but got false.  (Could this error message be improved?  If so, "
                 "please report an enhancement request to PyTorch.)"
             )
-        return read(self.array)
+        return read(self._array)
 
     publish_python(f"{name}(Tensor self)", call)
 
@@ -54,12 +54,12 @@ _publish("q_per_channel_axis", lambda array: array.quantizer.axis, _MANY)
 
 def _dequantize(self: Tensor) -> Tensor:
     if self.layout is not strided:
-        raise missing_kernel_of("dequantize.self", self.backend)
+        raise missing_kernel_of("dequantize.self", self._backend)
     if not self.is_quantized:
         return self.float()
     from ...backends.of_integers import real
 
-    return real(self.array)
+    return real(self._array)
 
 
 publish(
@@ -67,7 +67,7 @@ publish(
     Composite("dequantize.tensors(Tensor[] tensors)", lambda given: tuple(map(_dequantize, given))),
 )
 Tensor.is_quantized = property(  # type: ignore[assignment, method-assign]
-    lambda self: self.backend.quantized, doc="Whether the elements are integers that stand for numbers."
+    lambda self: self._backend.quantized, doc="Whether the elements are integers that stand for numbers."
 )
 
 describe(

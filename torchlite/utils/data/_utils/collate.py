@@ -97,13 +97,13 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
 def _stacked(batch: Any) -> Tensor | None:
     """Plain tensors on the CPU, stacked; in a worker, in memory from which they need not be copied any more."""
     host = get_backend()
-    if not local.state.mode.plain or not all([type(t) is Tensor and t.backend is host for t in batch]):
+    if not local.state.mode.plain or not all([type(t) is Tensor and t._backend is host for t in batch]):
         return None
     first = batch[0]
-    d, shape = first.dtype, first.array.shape
-    if any([t.dtype is not d or t.array.shape != shape or t.requires_grad for t in batch]):
+    d, shape = first.dtype, first._array.shape
+    if any([t.dtype is not d or t._array.shape != shape or t.requires_grad for t in batch]):
         return None
-    arrays = [t.array for t in batch]
+    arrays = [t._array for t in batch]
     if get_worker_info() is None:
         return wrap(np.array(arrays), d, host)
     nbytes = len(batch) * first.nbytes

@@ -66,7 +66,7 @@ def _gathered(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
     if type(dataset) is not TensorDataset or set(map(type, indices)) != {int} or not local.state.mode.plain:
         return None
     host, tensors = get_backend(), dataset.tensors
-    if not all([t.backend is host and type(t) is Tensor and t.is_contiguous() for t in tensors]):
+    if not all([t._backend is host and type(t) is Tensor and t.is_contiguous() for t in tensors]):
         return None
     if any([t.requires_grad for t in tensors]):
         return None
@@ -74,7 +74,7 @@ def _gathered(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
     if min(indices) < -n or max(indices) >= n:
         return None
     rows = np.array(indices)
-    return [wrap(t.array.take(rows, 0), t.dtype, host) for t in tensors]
+    return [wrap(t._array.take(rows, 0), t.dtype, host) for t in tensors]
 
 
 @shown_in("torch.utils.data.dataloader")
