@@ -232,4 +232,4 @@ def written(source: str, **names: Any) -> Any:
 
 @functools.lru_cache(1024)
 def _compiled(source: str) -> CodeType:
-    return compile(source, "<a call that is known>", "exec")
+    return compile(source, f"{__file__} (a call that is known)", "exec")  # as code of this room
