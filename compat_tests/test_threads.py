@@ -26,7 +26,7 @@ def results():
     x, y = torch.rand(2, LARGE).unbind()
     rows = torch.rand(1111, 1203)
     leaf = x.clone().requires_grad_()
-    made = [x + y, x * 2.5, x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
+    made = [x + y, x * 2.5, x.square(), x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
     made += [rows + rows[0], rows * rows[:, :1], torch.outer(x[:900], y[:901]), rows.amax(1)]
     made += [rows.sum(0), rows.softmax(0), rows.softmax(1)]
     made += [rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
