@@ -165,8 +165,8 @@ UNARY = {
     "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
     "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
     "log_sigmoid": (), "erf": (), "tanh": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (),
-    "pow.Tensor_Scalar": (2,), "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,),
-    "celu": (0.7,),
+    "pow.Tensor_Scalar": (2,), "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,),
+    "softshrink": (0.5,), "celu": (0.7,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {  # and other functions of two arrays
