@@ -1071,6 +1071,19 @@ def test_a_matrix_by_columns_times_a_vector(isa, shape):
     Pair("mv").agree((a[::2], v), 1e-4, 1e-4, taken=False)
 
 
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+@pytest.mark.parametrize("shape", [(1, 2, 3, 4), (7, 33, 1, 2), (50, 31, 65, 33), (0, 3, 3, 3)])
+def test_products_of_batches(shape, dtype):
+    count, rows, n, columns = shape
+    x, y = numbers((count, rows, n)).astype(dtype), numbers((count, n, columns), 1).astype(dtype)
+    turned = [np.ascontiguousarray(a.mT).mT for a in (x, y)]
+    for a, b in itertools.product((x, turned[0], x[::-1]), (y, turned[1])):
+        Pair("bmm").agree((a, b), 0, 0)
+    for a, b in ((x[..., :0], y[:, :0]), (x[:, :1], y), (x, y[..., :1]), (x.sum(0), y), (x, y.astype(np.float16))):
+        Pair("bmm").agree((a, b), 0, 0, taken=False)
+    Pair("bmm").agree((np.ones((2, 128, 64), dtype), np.ones((2, 64, 65), dtype)), taken=False)  # which BLAS shares
+
+
 @pytest.mark.parametrize(
     "shape", [(33, 97, 331), (515, 97, 33), (64, 289, 290), (40, 1100, 48), (39, 577, 600), (50, 145, 151)]
 )
@@ -1536,6 +1549,7 @@ def good_calls():
     for name in ("mm", "matmul"):
         yield name, (x, np.ascontiguousarray(y.T))
         yield name, (numbers((20, 30)), numbers((30, 20)))
+    yield "bmm", (numbers((3, 4, 5)), numbers((3, 5, 2)))
     yield "_linear", (x, y)
     yield "_linear.bias", (numbers(4), x, y)
     for mode, gates in (("RNN_TANH", 1), ("GRU", 3), ("LSTM", 4)):

@@ -73,6 +73,8 @@ def results_of_layers():
         layer, x = kind(16, 32), torch.rand(9, 77, 16)
         y = layer(x)[0]
         made += [y, *torch.autograd.grad(y, [layer.bias_ih_l0, layer.bias_hh_l0], y.detach().cos())]
+    made += learned(torch.bmm, torch.rand(99, 31, 33), torch.rand(99, 33, 37))
+    made += [torch.rand(99, 31, 33) @ torch.rand(99, 37, 33).mT]
     made.append(torch.rand(1111, 1203).t() @ torch.rand(1111))
     if native and "avx512" in native.isas:  # else products are BLAS's
         made += learned(F.linear, torch.rand(530, 601), torch.rand(301, 601), torch.rand(301))

@@ -36,6 +36,8 @@ void statistics_of(const float *x, double *mean, double *var, N n, N channels, N
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 // products.c: of two matrices of floats; NULL, without an error, where BLAS is as good.
 PyObject *product_in_tiles(PyObject *a, PyObject *b);
+// arrays.c: of two batches of matrices, of which a thread is to do so many at least, by NumPy's loop.
+void multiply_batches(PyArrayObject *x, PyArrayObject *y, PyArrayObject *out, ptrdiff_t least);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
 typedef void Conversion(const void *from, void *to, N n);
 int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_floats);
