@@ -939,6 +939,16 @@ def test_joined_arrays():
 # ---- sums
 
 
+@pytest.mark.parametrize("shape", [(1,), (16,), (1000,), (5, 33), (7, 1, 15), (3, 17, 2), (0, 3), (300, 1100)])
+def test_flips(shape):
+    pair = Pair("flip")
+    for d in range(-len(shape), len(shape)):
+        for laid, taken in layouts(numbers(shape)):
+            pair.agree((laid, (d,)), 0, 0, taken and laid.size > 0)
+    pair.agree((numbers(shape), tuple(range(len(shape)))), 0, 0, taken=None)
+    pair.agree((numbers(shape).astype(np.float64), (0,)), 0, 0, taken=False)
+
+
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 3, 40)])
 def test_sums(isa, shape):
     x = numbers(shape) + 1
@@ -1549,6 +1559,7 @@ def good_calls():
     for name in ("mm", "matmul"):
         yield name, (x, np.ascontiguousarray(y.T))
         yield name, (numbers((20, 30)), numbers((30, 20)))
+    yield "flip", (x, (1,))
     yield "bmm", (numbers((3, 4, 5)), numbers((3, 5, 2)))
     yield "_linear", (x, y)
     yield "_linear.bias", (numbers(4), x, y)

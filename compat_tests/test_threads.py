@@ -43,6 +43,7 @@ def results():
     made += [*rows.kthvalue(400), *rows.sort(1)]
     made += [y.argsort(), rows.amax(), x.max(), rows.cumsum(0), rows.logcumsumexp(0)]
     made += [rows.logcumsumexp(1), rows.t().contiguous(), images.permute(0, 2, 3, 1).contiguous()]
+    made += [rows.flip(0), rows.flip(1)]
     made.append(F.pixel_shuffle(x[:1_300_000].view(26, 25, -1, 8), 5))
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()

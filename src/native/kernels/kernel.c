@@ -11,6 +11,23 @@ static const KernelDef *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
+PyArrayObject *array_of(PyObject *o, int type)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a) ? a : NULL;
+}
+
+int whole_number(PyObject *o, N *to)
+{
+    if (!PyLong_CheckExact(o)) return 0;
+    *to = PyLong_AsSsize_t(o);
+    if (*to == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;

@@ -52,11 +52,7 @@ extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_
 #define INLINE_ static inline
 
 // The array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
-INLINE_ PyArrayObject *array_of(PyObject *o, int type)
-{
-    PyArrayObject *a = (PyArrayObject *)o;
-    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a) ? a : NULL;
-}
+PyArrayObject *array_of(PyObject *o, int type);
 INLINE_ PyArrayObject *floats(PyObject *o) { return array_of(o, NPY_FLOAT32); }
 
 INLINE_ float *data_of(PyArrayObject *a) { return PyArray_DATA(a); }
@@ -93,16 +89,7 @@ INLINE_ N product(const npy_intp *sizes, int count)
 }
 
 // An argument that is a plain int, into *to.
-INLINE_ int whole_number(PyObject *o, N *to)
-{
-    if (!PyLong_CheckExact(o)) return 0;
-    *to = PyLong_AsSsize_t(o);
-    if (*to == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
-}
+int whole_number(PyObject *o, N *to);
 
 // An argument that is a plain int or float, into *to.
 INLINE_ int number(PyObject *o, float *to)
