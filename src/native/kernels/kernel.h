@@ -51,9 +51,9 @@ extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_
 
 #define INLINE_ static inline
 
-// The array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
+// kernel.c: the array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
 PyArrayObject *array_of(PyObject *o, int type);
-INLINE_ PyArrayObject *floats(PyObject *o) { return array_of(o, NPY_FLOAT32); }
+PyArrayObject *floats(PyObject *o);
 
 INLINE_ float *data_of(PyArrayObject *a) { return PyArray_DATA(a); }
 INLINE_ float *data_or_null(PyArrayObject *a) { return a ? PyArray_DATA(a) : NULL; }
@@ -88,7 +88,7 @@ INLINE_ N product(const npy_intp *sizes, int count)
     return n;
 }
 
-// An argument that is a plain int, into *to.
+// kernel.c: an argument that is a plain int, into *to.
 int whole_number(PyObject *o, N *to);
 
 // An argument that is a plain int or float, into *to.
