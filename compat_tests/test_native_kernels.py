@@ -165,7 +165,8 @@ UNARY = {
     "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
     "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
     "log_sigmoid": (), "erf": (), "tanh": (), "exp": (), "expm1": (), "log": (), "log1p": (), "sin": (), "cos": (),
-    "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,), "softshrink": (0.5,), "celu": (0.7,),
+    "pow.Tensor_Scalar": (2,), "sign": (), "sgn": (), "threshold": (0.1, -3), "hardshrink": (0.5,),
+    "softshrink": (0.5,), "celu": (0.7,),
 }  # fmt: skip
 WIDE = ("gelu", "gelu_backward", "erf")  # of doubles, too
 SLOPES = {  # and other functions of two arrays
@@ -938,6 +939,16 @@ def test_joined_arrays():
 # ---- sums
 
 
+@pytest.mark.parametrize("shape", [(1,), (16,), (1000,), (5, 33), (7, 1, 15), (3, 17, 2), (0, 3), (300, 1100)])
+def test_flips(shape):
+    pair = Pair("flip")
+    for d in range(-len(shape), len(shape)):
+        for laid, taken in layouts(numbers(shape)):
+            pair.agree((laid, (d,)), 0, 0, taken and laid.size > 0)
+    pair.agree((numbers(shape), tuple(range(len(shape)))), 0, 0, taken=None)
+    pair.agree((numbers(shape).astype(np.float64), (0,)), 0, 0, taken=False)
+
+
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 3, 40)])
 def test_sums(isa, shape):
     x = numbers(shape) + 1
@@ -1068,6 +1079,19 @@ def test_a_matrix_by_columns_times_a_vector(isa, shape):
     Pair("mv").agree((a, v), 1e-4, 1e-4, taken=shape[1] > 1)
     Pair("mv").agree((np.ascontiguousarray(a), v), 1e-4, 1e-4, taken=False)
     Pair("mv").agree((a[::2], v), 1e-4, 1e-4, taken=False)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+@pytest.mark.parametrize("shape", [(1, 2, 3, 4), (7, 33, 1, 2), (50, 31, 65, 33), (0, 3, 3, 3)])
+def test_products_of_batches(shape, dtype):
+    count, rows, n, columns = shape
+    x, y = numbers((count, rows, n)).astype(dtype), numbers((count, n, columns), 1).astype(dtype)
+    turned = [np.ascontiguousarray(a.mT).mT for a in (x, y)]
+    for a, b in itertools.product((x, turned[0], x[::-1]), (y, turned[1])):
+        Pair("bmm").agree((a, b), 0, 0)
+    for a, b in ((x[..., :0], y[:, :0]), (x[:, :1], y), (x, y[..., :1]), (x.sum(0), y), (x, y.astype(np.float16))):
+        Pair("bmm").agree((a, b), 0, 0, taken=False)
+    Pair("bmm").agree((np.ones((2, 128, 64), dtype), np.ones((2, 64, 65), dtype)), taken=False)  # which BLAS shares
 
 
 @pytest.mark.parametrize(
@@ -1535,6 +1559,8 @@ def good_calls():
     for name in ("mm", "matmul"):
         yield name, (x, np.ascontiguousarray(y.T))
         yield name, (numbers((20, 30)), numbers((30, 20)))
+    yield "flip", (x, (1,))
+    yield "bmm", (numbers((3, 4, 5)), numbers((3, 5, 2)))
     yield "_linear", (x, y)
     yield "_linear.bias", (numbers(4), x, y)
     for mode, gates in (("RNN_TANH", 1), ("GRU", 3), ("LSTM", 4)):

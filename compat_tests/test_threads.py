@@ -26,7 +26,7 @@ def results():
     x, y = torch.rand(2, LARGE).unbind()
     rows = torch.rand(1111, 1203)
     leaf = x.clone().requires_grad_()
-    made = [x + y, x * 2.5, x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
+    made = [x + y, x * 2.5, x.square(), x.exp(), F.gelu(x), x.sum(), x.mean(), rows.sum(1), x.norm(), rows.norm(dim=1)]
     made += [rows + rows[0], rows * rows[:, :1], torch.outer(x[:900], y[:901]), rows.amax(1)]
     made += [rows.sum(0), rows.softmax(0), rows.softmax(1)]
     made += [rows.log_softmax(1), F.mse_loss(x, y), F.smooth_l1_loss(x, y)]
@@ -43,6 +43,7 @@ def results():
     made += [*rows.kthvalue(400), *rows.sort(1)]
     made += [y.argsort(), rows.amax(), x.max(), rows.cumsum(0), rows.logcumsumexp(0)]
     made += [rows.logcumsumexp(1), rows.t().contiguous(), images.permute(0, 2, 3, 1).contiguous()]
+    made += [rows.flip(0), rows.flip(1)]
     made.append(F.pixel_shuffle(x[:1_300_000].view(26, 25, -1, 8), 5))
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
@@ -73,6 +74,8 @@ def results_of_layers():
         layer, x = kind(16, 32), torch.rand(9, 77, 16)
         y = layer(x)[0]
         made += [y, *torch.autograd.grad(y, [layer.bias_ih_l0, layer.bias_hh_l0], y.detach().cos())]
+    made += learned(torch.bmm, torch.rand(99, 31, 33), torch.rand(99, 33, 37))
+    made += [torch.rand(99, 31, 33) @ torch.rand(99, 37, 33).mT]
     made.append(torch.rand(1111, 1203).t() @ torch.rand(1111))
     if native and "avx512" in native.isas:  # else products are BLAS's
         made += learned(F.linear, torch.rand(530, 601), torch.rand(301, 601), torch.rand(301))

@@ -4,9 +4,34 @@
 
 PyArray_Descr *descrs[KINDS];
 Loop adding[SLOTS];
+static Loop multiplying[SLOTS];  // matrices
 static const int typenums[KINDS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL, NPY_HALF};
 static PyArrayObject *ones[2];  // of the longest sum that is a dot product
 enum { LONGEST = 1024 };
+
+static int read_loops(PyObject *kernel, Loop *loops)
+{
+    memset(loops, 0, SLOTS * sizeof *loops);
+    if (!PyObject_TypeCheck(kernel, &PyUFunc_Type))
+        return 0;
+    PyUFuncObject *ufunc = (PyUFuncObject *)kernel;
+    if (ufunc->nout != 1 || ufunc->nin > 2)
+        return 0;
+    for (int i = 0; i < ufunc->ntypes; i++) {
+        const char *types = ufunc->types + i * ufunc->nargs;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            int fits = loops[slot].run == NULL;
+            for (int k = 0; k < ufunc->nin; k++)
+                fits = fits && PyArray_EquivTypenums(types[k], typenums[slot]);
+            for (int result = 0; fits && result < SLOTS; result++)
+                if (PyArray_EquivTypenums(types[ufunc->nin], typenums[result])) {
+                    void *data = ufunc->data == NULL ? NULL : (void *)ufunc->data[i];
+                    loops[slot] = (Loop){ufunc->functions[i], data, result};
+                }
+        }
+    }
+    return 1;
+}
 
 int prepare_arrays(void)
 {
@@ -25,9 +50,11 @@ int prepare_arrays(void)
     }
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *add = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "add");
-    const int found = add != NULL && find_loops(add, adding);
+    PyObject *matmul = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "matmul");
+    const int found = add != NULL && find_loops(add, adding) && matmul != NULL && read_loops(matmul, multiplying);
     Py_XDECREF(numpy);
     Py_XDECREF(add);
+    Py_XDECREF(matmul);
     return found ? 0 : -1;
 }
 
@@ -77,26 +104,7 @@ int same_shape(PyArrayObject *a, PyArrayObject *b)
 
 int find_loops(PyObject *kernel, Loop *loops)
 {
-    memset(loops, 0, SLOTS * sizeof *loops);
-    if (!PyObject_TypeCheck(kernel, &PyUFunc_Type))
-        return 0;
-    PyUFuncObject *ufunc = (PyUFuncObject *)kernel;
-    if (ufunc->nout != 1 || ufunc->nin > 2 || ufunc->core_enabled)
-        return 0;
-    for (int i = 0; i < ufunc->ntypes; i++) {
-        const char *types = ufunc->types + i * ufunc->nargs;
-        for (int slot = 0; slot < SLOTS; slot++) {
-            int fits = loops[slot].run == NULL;
-            for (int k = 0; k < ufunc->nin; k++)
-                fits = fits && PyArray_EquivTypenums(types[k], typenums[slot]);
-            for (int result = 0; fits && result < SLOTS; result++)
-                if (PyArray_EquivTypenums(types[ufunc->nin], typenums[result])) {
-                    void *data = ufunc->data == NULL ? NULL : (void *)ufunc->data[i];
-                    loops[slot] = (Loop){ufunc->functions[i], data, result};
-                }
-        }
-    }
-    return 1;
+    return read_loops(kernel, loops) && !((PyUFuncObject *)kernel)->core_enabled;
 }
 
 static void run_on_halves(char **args, const npy_intp *count, const npy_intp *steps, void *of_floats)
@@ -224,6 +232,33 @@ void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayO
     char *args[] = {PyArray_BYTES(x), (char *)number, PyArray_BYTES(out)};
     const npy_intp steps[] = {step_of(x), 0, PyArray_ITEMSIZE(out)};
     run_loop(loop, args, 3, PyArray_SIZE(x), steps, x, NULL);
+}
+
+typedef struct { const Loop *loop; char *args[3]; npy_intp sizes[4], steps[9]; } Batches;
+
+static void batches_share(void *work, ptrdiff_t from, ptrdiff_t to)
+{
+    Batches some = *(const Batches *)work;
+    for (int i = 0; i < 3; i++)
+        some.args[i] += from * some.steps[i];
+    some.sizes[0] = to - from;
+    some.loop->run(some.args, some.sizes, some.steps, some.loop->data);
+}
+
+void multiply_batches(PyArrayObject *x, PyArrayObject *y, PyArrayObject *out, ptrdiff_t least)
+{
+    PyArrayObject *const arrays[] = {x, y, out};
+    const npy_intp *sizes = PyArray_DIMS(x);
+    Batches all = {&multiplying[PyArray_TYPE(x) == NPY_FLOAT ? FLOAT32 : FLOAT64],
+                   .sizes = {sizes[0], sizes[1], sizes[2], PyArray_DIM(y, 2)}};
+    for (int i = 0; i < 3; i++) {
+        all.args[i] = PyArray_BYTES(arrays[i]);
+        all.steps[i] = PyArray_STRIDE(arrays[i], 0);
+        memcpy(all.steps + 3 + 2 * i, PyArray_STRIDES(arrays[i]) + 1, 2 * sizeof *all.steps);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    in_shares(batches_share, &all, *all.sizes, least);
+    Py_END_ALLOW_THREADS
 }
 
 // The sum of all elements, or their mean, of few floats by a dot product as the kernel in Python has it; NULL, without

@@ -1,4 +1,5 @@
-// Copies of arrays whose dimensions follow each other in memory in another order, row by row: planes are turned by tiles.
+// Copies of arrays whose dimensions follow each other in memory in another order, row by row: planes are turned by tiles;
+// and of what is turned round along a dimension.
 #include "kernel.h"
 
 enum { LINE = 16, SOME = 32, FEW = 4096 };  // numbers in a line of the cache; columns that are turned together; NumPy's
@@ -81,4 +82,41 @@ static PyObject *copy(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)made;
 }
 
-const KernelDef copy_kernels[] = {{"copy.rows", copy}, {NULL}};
+typedef struct { const float *from; float *to; N n, last; } Flip;
+
+// Of rows that are turned round, or of numbers that follow each other, of which there are some at each place of a row.
+static void flip_share(void *work, N from, N to)
+{
+    const Flip *w = work;
+    const N n = w->n;
+    for (; w->last > 1 && from < to; from++)
+        memcpy(w->to + from * w->last, w->from + (from + n - 1 - from % n * 2) * w->last, w->last * sizeof *w->to);
+    for (; from < to; from++) {
+        const float *x = w->from + (from + 1) * n;
+        float *y = w->to + from * n;
+        for (N i = n; i >= LINE; i -= LINE, y += LINE) {
+            x -= LINE;
+            PRAGMA(GCC unroll 4) for (int k = 0; k < LINE; k += 4) {
+                const Four a = *(const Four *)(x + LINE - 4 - k);
+                *(Four *)(y + k) = (Four){a[3], a[2], a[1], a[0]};
+            }
+        }
+        for (N i = n % LINE; i; i--) *y++ = *--x;
+    }
+}
+
+// `flip(array, dims)` of one dimension.
+static PyObject *flip(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 2 && PyTuple_Check(a[1]) && PyTuple_GET_SIZE(a[1]) == 1 ? floats(a[0]) : NULL;
+    Flip w;
+    N first;
+    if (!x || !split_along(PyTuple_GET_ITEM(a[1], 0), x, &first, &w.n, &w.last)) return NULL;
+    PyArrayObject *made = fresh_like(x);
+    w.from = data_of(x), w.to = data_or_null(made);
+    if (made && w.last > 1) SHARED(flip_share, w, first * w.n, w.last);
+    else if (made) SHARED(flip_share, w, first, w.n);
+    return (PyObject *)made;
+}
+
+const KernelDef copy_kernels[] = {{"copy.rows", copy}, {"flip", flip}, {NULL}};

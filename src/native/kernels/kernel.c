@@ -11,6 +11,25 @@ static const KernelDef *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
+PyArrayObject *array_of(PyObject *o, int type)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a) ? a : NULL;
+}
+
+PyArrayObject *floats(PyObject *o) { return array_of(o, NPY_FLOAT32); }
+
+int whole_number(PyObject *o, N *to)
+{
+    if (!PyLong_CheckExact(o)) return 0;
+    *to = PyLong_AsSsize_t(o);
+    if (*to == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
@@ -21,11 +40,11 @@ typedef struct {
 // What the first of the attempts at these arguments that comes to something makes.
 static inline PyObject *attempted(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t count)
 {
-    for (const KernelDef *def = kernel->def; def->name && !strcmp(def->name, kernel->def->name); def++) {
-        PyObject *made = def->attempt(arguments, count);
-        if (made || PyErr_Occurred()) return made;
-    }
-    return NULL;
+    const KernelDef *def = kernel->def;
+    PyObject *made;
+    do made = def->attempt(arguments, count);
+    while (!made && !PyErr_Occurred() && (++def)->name && !strcmp(def->name, kernel->def->name));
+    return made;
 }
 
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names)

@@ -36,6 +36,8 @@ void statistics_of(const float *x, double *mean, double *var, N n, N channels, N
 void turn(const float *from, N apart, N rows, N columns, float *to, N to_apart);
 // products.c: of two matrices of floats; NULL, without an error, where BLAS is as good.
 PyObject *product_in_tiles(PyObject *a, PyObject *b);
+// arrays.c: of two batches of matrices, of which a thread is to do so many at least, by NumPy's loop.
+void multiply_batches(PyArrayObject *x, PyArrayObject *y, PyArrayObject *out, ptrdiff_t least);
 // halves.c: whether an array is one of halves, and what makes floats of them, and them of floats.
 typedef void Conversion(const void *from, void *to, N n);
 int is_of_halves(PyArrayObject *x, Conversion **to_floats, Conversion **of_floats);
@@ -49,13 +51,9 @@ extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_
 
 #define INLINE_ static inline
 
-// The array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
-INLINE_ PyArrayObject *array_of(PyObject *o, int type)
-{
-    PyArrayObject *a = (PyArrayObject *)o;
-    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a) ? a : NULL;
-}
-INLINE_ PyArrayObject *floats(PyObject *o) { return array_of(o, NPY_FLOAT32); }
+// kernel.c: the array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
+PyArrayObject *array_of(PyObject *o, int type);
+PyArrayObject *floats(PyObject *o);
 
 INLINE_ float *data_of(PyArrayObject *a) { return PyArray_DATA(a); }
 INLINE_ float *data_or_null(PyArrayObject *a) { return a ? PyArray_DATA(a) : NULL; }
@@ -90,17 +88,8 @@ INLINE_ N product(const npy_intp *sizes, int count)
     return n;
 }
 
-// An argument that is a plain int, into *to.
-INLINE_ int whole_number(PyObject *o, N *to)
-{
-    if (!PyLong_CheckExact(o)) return 0;
-    *to = PyLong_AsSsize_t(o);
-    if (*to == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
-}
+// kernel.c: an argument that is a plain int, into *to.
+int whole_number(PyObject *o, N *to);
 
 // An argument that is a plain int or float, into *to.
 INLINE_ int number(PyObject *o, float *to)

@@ -27,7 +27,7 @@ static PyArrayObject *array_for(PyObject *given, int type)
 // Whether an argument is what a letter of the table stands for; if it is an array or a number, it is noted.
 static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyArrayObject **g, float **p)
 {
-    N n;
+    float n;
     switch (letter) {
     case 'x': return (*x = array_for(given, type)) != NULL;
     case 'e': return (*x = floats(given)) != NULL;
@@ -46,7 +46,8 @@ static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyAr
         return 1;
     case 'b': return PyBool_Check(given) || given == Py_None;
     case 'f': return given == Py_False;
-    case '0': return whole_number(given, &n) && !n;
+    case '0':
+    case '2': return number(given, &n) && n == letter - '0';
     case 'n': return is_text(given, "none");
     default: return is_text(given, "tanh");
     }

@@ -166,7 +166,24 @@ static PyObject *mv(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
+// Batches of matrices that are so small that BLAS would leave each to one thread: each thread has some.
+static PyObject *bmm(PyObject *const *a, Py_ssize_t count)
+{
+    const int type = count == 2 ? type_of(a[0]) : -1;
+    if (type < 0 || type_of(a[1]) != type) return NULL;
+    PyArrayObject *x = (PyArrayObject *)a[0], *y = (PyArrayObject *)a[1];
+    if (PyArray_NDIM(x) != 3 || PyArray_NDIM(y) != 3 || !PyArray_ISBEHAVED_RO(x) ||
+        !PyArray_ISBEHAVED_RO(y) || PyArray_DIM(x, 0) != PyArray_DIM(y, 0) || PyArray_DIM(x, 2) != PyArray_DIM(y, 1))
+        return NULL;
+    const npy_intp shape[] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1), PyArray_DIM(y, 2)};
+    const N each = shape[1] * shape[2] * PyArray_DIM(x, 2);
+    if (shape[1] < 2 || shape[2] < 2 || !each || each > 1 << 18) return NULL;
+    PyObject *made = PyArray_SimpleNew(3, (npy_intp *)shape, type);
+    if (made) multiply_batches(x, y, (PyArrayObject *)made, least_of(each / 8));
+    return made;
+}
+
 const KernelDef product_kernels[] = {
-    {"mv", mv},
+    {"mv", mv}, {"bmm", bmm},
     {"mm", mm}, {"matmul", mm}, {"_linear", linear}, {"_linear.bias", linear_bias}, {NULL},
 };

@@ -121,7 +121,8 @@ pow_scalar = Binary(
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
     check_form=_whole_power, prepare=_with_number, numbers_count=False, by_form=True,
     on_arrays=by_formula(lambda xp, g, edges, self, exponent: [
-        xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
+        xp.zeros_like(g) if exponent == 0 else
+        g * (exponent * (self if exponent == 2 else _pow_scalar(xp, self, exponent - 1)))
     ]), shows="exponent",
 )  # fmt: skip
 pow_tensor = Elementwise(

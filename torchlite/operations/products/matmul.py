@@ -413,7 +413,7 @@ def _of_any_rank(op: Op, *values: Any) -> Any:
     if not backend.level:
         op.find_kernel(backend)
         if a._array.ndim > 2 and b._array.ndim > 1 and _at_once(a, b):
-            return wrap(local.state.quiet(backend.xp.matmul, a._array, b._array), a.dtype, backend)
+            return wrap(local.state.quiet(bmm.kernel_on(backend), a._array, b._array), a.dtype, backend)
     return _matmul(a, b)
 
 

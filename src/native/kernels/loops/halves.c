@@ -3,10 +3,43 @@
 // The processor's own instructions do so for float16; those for bfloat16 (AVX512-BF16) would take denormals for zeros.
 #include "simd.h"
 
+#define CONVERT(name, from_type, to_type) \
+    void IN_ISA(name)(const void *from, void *to, N n) \
+    { \
+        const from_type *restrict x = from; \
+        to_type *restrict y = to; \
+        SIMD for (N i = 0; i < n; i++) y[i] = name(x[i]); \
+    }
+
 #if defined(__F16C__)
 #include <immintrin.h>
+
+#if defined(__AVX512F__)
+enum { AT_ONCE = 16 };
+INLINE void to_half(const float *x, uint16_t *y) { _mm256_storeu_si256((void *)y, _mm512_cvtps_ph(_mm512_loadu_ps(x), 0)); }
+INLINE void of_half(const uint16_t *x, float *y) { _mm512_storeu_ps(y, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)x))); }
+#else
+enum { AT_ONCE = 8 };
+INLINE void to_half(const float *x, uint16_t *y) { _mm_storeu_si128((void *)y, _mm256_cvtps_ph(_mm256_loadu_ps(x), 0)); }
+INLINE void of_half(const uint16_t *x, float *y) { _mm256_storeu_ps(y, _mm256_cvtph_ps(_mm_loadu_si128((const void *)x))); }
 #endif
 
+#define CONVERT_BY_VECTORS(name, from_type, to_type) \
+    void IN_ISA(name)(const void *from, void *to, N n) \
+    { \
+        const from_type *x = from; \
+        to_type *y = to; \
+        N i = 0; \
+        for (; i + AT_ONCE <= n; i += AT_ONCE) name(x + i, y + i); \
+        from_type rest[AT_ONCE] = {0}; \
+        to_type made[AT_ONCE]; \
+        memcpy(rest, x + i, (n - i) * sizeof *x); \
+        name(rest, made); \
+        memcpy(y + i, made, (n - i) * sizeof *y); \
+    }
+CONVERT_BY_VECTORS(to_half, float, uint16_t)
+CONVERT_BY_VECTORS(of_half, uint16_t, float)
+#else
 INLINE float of_half(uint16_t h)
 {
     const int32_t size = (h & 0x7fff) << 13, special = (h & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
@@ -14,7 +47,7 @@ INLINE float of_half(uint16_t h)
     return with_bits(bits_of(with_bits(size) * 0x1p112f) | special | (int32_t)((uint32_t)(h & 0x8000) << 16));
 }
 
-INLINE __attribute__((unused)) uint16_t to_half(float x)
+INLINE uint16_t to_half(float x)
 {
     const uint32_t bits = (uint32_t)bits_of(x), size = bits & 0x7fffffff;
     const uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
@@ -23,6 +56,10 @@ INLINE __attribute__((unused)) uint16_t to_half(float x)
     const uint32_t made = size < 0x38800000 ? small : size < 0x47800000 ? normal : large;
     return (uint16_t)(made | (bits >> 16 & 0x8000));
 }
+
+CONVERT(to_half, float, uint16_t)
+CONVERT(of_half, uint16_t, float)
+#endif
 
 INLINE float of_brain(uint16_t b) { return with_bits((int32_t)((uint32_t)b << 16)); }
 
@@ -35,39 +72,6 @@ INLINE uint16_t to_brain(float x)
 INLINE double to_double(float x) { return x; }
 INLINE float of_double(double x) { return (float)x; }
 
-#if defined(__AVX512F__)
-enum { AT_ONCE = 16 };
-INLINE void halves_at(const float *x, uint16_t *y) { _mm256_storeu_si256((void *)y, _mm512_cvtps_ph(_mm512_loadu_ps(x), 0)); }
-#elif defined(__F16C__)
-enum { AT_ONCE = 8 };
-INLINE void halves_at(const float *x, uint16_t *y) { _mm_storeu_si128((void *)y, _mm256_cvtps_ph(_mm256_loadu_ps(x), 0)); }
-#else
-enum { AT_ONCE = 1 };
-INLINE void halves_at(const float *x, uint16_t *y) { *y = to_half(*x); }
-#endif
-
-void IN_ISA(to_half)(const void *from, void *to, N n)
-{
-    const float *x = from;
-    uint16_t *y = to;
-    N i = 0;
-    for (; i + AT_ONCE <= n; i += AT_ONCE) halves_at(x + i, y + i);
-    if (i == n) return;
-    float rest[AT_ONCE] = {0};
-    uint16_t made[AT_ONCE];
-    memcpy(rest, x + i, (n - i) * sizeof *x);
-    halves_at(rest, made);
-    memcpy(y + i, made, (n - i) * sizeof *y);
-}
-
-#define CONVERT(name, from_type, to_type) \
-    void IN_ISA(name)(const void *from, void *to, N n) \
-    { \
-        const from_type *restrict x = from; \
-        to_type *restrict y = to; \
-        SIMD for (N i = 0; i < n; i++) y[i] = name(x[i]); \
-    }
-CONVERT(of_half, uint16_t, float)
 CONVERT(of_brain, uint16_t, float)
 CONVERT(to_brain, float, uint16_t)
 CONVERT(of_double, double, float)

@@ -44,7 +44,7 @@ void IN_ISA(gather)(const float *restrict from, const int64_t *restrict at, floa
 {
     int64_t wrong = 0;
     for (N f = 0; f < first; f++, from += size * last) {
-        for (N i = 0; last == 1 && i < n; i++, at++) {
+        PRAGMA(GCC unroll 4) for (N i = 0; last == 1 && i < n; i++, at++) {
             const int64_t named = read_once(at), below = IS_BELOW(named, size);
             wrong |= !below;
             *to++ = from[named & -below];

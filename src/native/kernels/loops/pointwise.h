@@ -1,8 +1,9 @@
 // The pointwise kernels: for each the loop's name, the kernel's, what arguments it takes, and the number that it makes.
 //
-// Arguments are told by a letter each: x an array, e one of no halves, a one of small angles, g the gradient of what came out, p, q, r numbers,
-// b a bool or None that does not matter, f False, 0 the number 0, n "none", t "tanh", l and h a lower and an upper bound, w a
-// weight (arrays of one number; no bound is None), i a number, which counts with 1 and what 1 over it is. Rows of one kernel follow each other; those of W are in double precision.
+// Arguments are told by a letter each: x an array, e one of no halves, a one of small angles, g the gradient of what came
+// out, p, q, r numbers, b a bool or None that does not matter, f False, 0 and 2 these numbers, n "none", t "tanh", l and h
+// a lower and an upper bound, w a weight (arrays of one number; no bound is None), i a number, which counts with 1 and what
+// 1 over it is. Rows of one kernel follow each other; those of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
 #define TORCHLITE_POINTWISE_H
 
@@ -40,6 +41,7 @@
     X(log_sigmoid_slope, "log_sigmoid_backward", "gxb", g * log_sigmoid_slope_of(x)) \
     X(erf, "erf", "x", erf_of(x)) \
     W(wide_erf, "erf", "x", wide_erf_of(x)) \
+    X(square, "pow.Tensor_Scalar", "x2", x * x) \
     X(exp, "exp", "x", nearest_exp_of(x)) \
     X(tanh, "tanh", "x", tanh_of(x)) \
     X(expm1, "expm1", "x", expm1_of(x)) \
