@@ -2,7 +2,8 @@
 
 A structure is how many arguments there are, which by name, and of which classes, items of sequences included. The code
 of a public function grows with the structures that it is called with: for each it checks that a call has it, and then
-looks only at what may differ: forms of tensors, and plain values. The native build does so in C (src/native/form.c).
+looks only at what may differ: forms of tensors, and plain values. These are compared with the last call's first, which
+takes less time than to look them up. The native build does so in C (src/native/form.c).
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ _PUBLIC = f"""
  return general(*[x for x in ({', '.join([f'x{i}' for i in range(_PLACES)])}, *more) if x is not ABSENT], **named)
 """
 _KNOWN = """
+  global last{number}
   while True:
    {lines}
-   try: plan = get{number}(({form}))
+   try: form = ({form})
    except AttributeError: break  # an array without strides
-   if plan is None or (results := plan(state, mode, ({tensors}))) is MISSED: break
+   last, plan = last{number}
+   if form != last:
+    if (plan := get{number}(form)) is None: break
+    last{number} = form, plan
+   if (results := plan(state, mode, ({tensors}))) is MISSED: break
    return results
 """
 _FORM = """
@@ -102,6 +108,7 @@ def remember(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan:
         function.structures.append(structure)
         _learn(function)
     structure.plans[form] = plan
+    function.__globals__[f"last{structure.number}"] = form, plan
 
 
 def forget(function: Any) -> None:
