@@ -23,7 +23,6 @@ from ...core.machine import (
     kernel_alone,
     needs_dispatch,
     refuse_history,
-    wrap_unmarked,
     write_out,
 )
 from ...core.native import native
@@ -270,10 +269,17 @@ def _keep(remember: Callable[..., None], draw: Draw | None, given: dict[Any, Any
 
 def _anew(make: Callable[[], Any], d: dt.dtype, backend: Backend) -> Plan:
     """The plan that makes another array, while the same device is the default."""
-    device = local.state.default_device
+    device, new = local.state.default_device, object.__new__
 
     def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Any:
-        return wrap_unmarked(make(), d, backend) if state.default_device is device else MISSED
+        if state.default_device is not device:
+            return MISSED
+        result = new(Tensor)
+        result._array = make()
+        result._dtype = d
+        result._backend = backend
+        result._edge = result._counter = result._grad = result._extra = None
+        return result
 
     return run
 
