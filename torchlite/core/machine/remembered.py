@@ -220,7 +220,7 @@ def _wrapping(single: bool, known: Sequence[Any] | None, which: int | None, reco
         return _WRAP
     if single:
         return _WRAP_ONE.format(output="outputs", result="results", nr=0)
-    each = [{"output": f"output{nr}", "result": f"result{nr}", "nr": nr} for nr in range(len(known))]
+    each = [{"output": f"output{nr}", "result": f"result{nr}", "nr": str(nr)} for nr in range(len(known))]
     alone = "" if which is None else _WRAP_ALONE.format(output="output", result="results", nr=which, recorded=recorded)
     return alone + _WRAP_SEVERAL.format(
         names=", ".join([one["output"] for one in each]),
