@@ -376,6 +376,34 @@ def test_draws_by_plan_are_those_of_pytorch(draw):
     assert seen[0] == seen[1]
 
 
+def test_forms_that_take_turns_keep_their_own_plans():
+    import torch
+
+    seen: list = [[], []]
+    for lib, results in zip((torch, torchlite), seen):
+        x, y = lib.arange(6.0).view(2, 3), lib.arange(6).view(3, 2)
+        for turn in range(30):
+            some = (x, y, x.T, x.double())[turn % 4 if turn > 12 else turn // 4]
+            made = [some.cumsum(turn % 2), some.max(turn % 2)[0], lib.zeros(turn % 3, 2)]
+            made.append(lib.lerp(x, x + 1, (0.0, -0.0, 0.5)[turn % 3]))
+            results.append([(str(t.dtype), t.stride(), t.double().tolist()) for t in made])
+    assert seen[0] == seen[1]
+
+
+def test_draws_of_several_laws_take_turns_in_numbers_that_are_made_ahead():
+    import torch
+
+    seen = []
+    for lib in (torch, torchlite):
+        lib.manual_seed(8)
+        for turn in range(60):
+            draws = [lib.randn(4, 4), lib.rand(2, turn % 4), lib.randn(2, 16), lib.rand(3), lib.randn(8, 64)]
+            draws += [lib.rand(16) if turn % 3 else lib.randn(17), lib.randn(4, 4), lib.randn(0, 16)]
+            seen.append([(t.shape, t.stride(), t._version, t.flatten().view(lib.int32).tolist()) for t in draws])
+        seen.append(lib.get_rng_state().tolist())
+    assert seen[:61] == seen[61:]
+
+
 def test_draws_in_the_form_of_another_tensor_know_of_transforms():
     x = torchlite.ones(3)
     for _ in range(4):

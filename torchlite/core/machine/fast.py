@@ -31,7 +31,7 @@ _ONE = 1  # the default of alpha; small ints are one object
 PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
 WHOLE = PRECISE | {dt.int64}  # and an int of these
 _LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
-_LEAST, _LARGEST = -float(1 << 63), float(1 << 63)  # numbers between are arrays for NumPy's functions, which is faster
+LEAST, LARGEST = -float(1 << 63), float(1 << 63)  # numbers between are arrays for NumPy's functions, which is faster
 
 
 def unary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -106,7 +106,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                     kernel = kernels[backend]
                     dtype = direct[dtype]
                     source = input._array
-                    as_array = operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST
+                    as_array = operand is other and kernel.__class__ is ufunc and LEAST < other < LARGEST
                     array = state.quiet(kernel, source, asarray(other, source.dtype) if as_array else operand)
                     if array.__class__ is not source.__class__:
                         array = backend.asarray(array)
@@ -194,7 +194,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 unrecorded = not mode.grad or self._edge is edge is None
                 if fits and dtype in direct and 0 not in array.strides and unrecorded:
                     kernel = kernels[backend]
-                    if operand is other and kernel.__class__ is ufunc and _LEAST < other < _LARGEST:
+                    if operand is other and kernel.__class__ is ufunc and LEAST < other < LARGEST:
                         operand = asarray(other, array.dtype)
                     state.quiet(kernel, array, operand, array)
                     counter = self._counter

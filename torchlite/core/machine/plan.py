@@ -22,7 +22,7 @@ from ..values.device import device
 from ..values.dtype import dtype
 from ..values.errors import unheard
 from ..values.layout import layout
-from .fast import accelerated, wrap_unmarked
+from .fast import accelerated
 from .node import UNVERSIONED
 from .operands import common_backend
 from .overrides import PLAIN
@@ -35,7 +35,6 @@ _TRIED = 16  # calls without a plan, after which none is looked for where no for
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
 _SEQUENCES = frozenset((tuple, list, Size))
 _DEVICES = (0,)  # their level
-_UNTYPED: Any = (None, None)  # a result of which neither dtype is known beforehand
 
 Plan = Any  # a function (state, mode, tensors) giving the results
 
@@ -216,7 +215,6 @@ def plan_op(
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     single = results.__class__ is Tensor
     known: Any = _known((results,) if single else results)
-    result_type, numpy_type = known[0] if known else _UNTYPED
     blank = [None] * len(tensors)
     template = filler(arguments, sources, len(tensors))(blank)
     bound = filler(values, operands, len(tensors))
@@ -233,11 +231,10 @@ def plan_op(
         return laid
 
     run = of_kernel(
-        bound(blank), operands, template, sources, len(tensors),
+        bound(blank), operands, template, sources, len(tensors), known, None if op.finish else which,
         kernel=kernel, single=single, check=check, bound=bound, settle=settle,
-        array_class=backend.Array, asarray=backend.asarray, numpy_type=numpy_type, result_type=result_type,
-        known=known, wrapped=_wrapped, wrap_results=wrap_results, out_dtype=out_dtype,
-        backend=backend, record=record, after=after,
+        array_class=backend.Array, asarray=backend.asarray, wrap_results=wrap_results, out_dtype=out_dtype,
+        backend=backend, record=record, finish=op.finish, returns=returns,
     )  # fmt: skip
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
@@ -285,16 +282,6 @@ Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrap
 
 def _known(results: Sequence[Any]) -> Known:
     return None if any([r is None for r in results]) else [(r.dtype, r._array.dtype) for r in results]
-
-
-def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:
-    """Several results that are fresh memory of the dtypes expected; None for anything else."""
-    made = []
-    for array, (d, numpy_dtype) in zip(arrays, known or ()):
-        if array.__class__ is not backend.Array or array.dtype is not numpy_dtype or array.base is not None:
-            return None
-        made.append(wrap_unmarked(array, d, backend))
-    return tuple(made) or None
 
 
 def places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..native import named, native
 from ..state import local
-from .fast import PRECISE, WHOLE, accelerated
+from .fast import LARGEST, LEAST, PRECISE, WHOLE, accelerated
 from .node import UNVERSIONED, Counter
 from .overrides import PLAIN, public
 from .tensor import Tensor
 
-_FAR = 1 << 63  # numbers nearer to zero fit into float32, float64 and int64
+_HOLDING = {int: WHOLE, float: PRECISE}  # by class, the dtypes that hold numbers between LEAST and LARGEST
 
 
 def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
@@ -21,39 +21,54 @@ def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = F
     if native is not None:
         made = accelerated(native.put, general, zeros, numbers, tensors)
     else:
-        made = public[general] = _elements(general) if tensors else _number(general, None if numbers else 0)
+        made = public[general] = (_elements if tensors else _number if numbers else _zero)(general)
         made.__wrapped__ = general.__wrapped__
     setattr(Tensor, name, named(made, general))
 
 
-def _is_written_plainly(t: Tensor) -> bool:
-    """Whether a tensor is of a device, each of its elements has a place of its own, and nobody records the write."""
-    backend = t._backend
-    plain = backend is backend.home and backend.strided and not backend.level and t._counter is not UNVERSIONED
-    return plain and 0 not in t._array.strides
-
-
-def _counted(t: Tensor) -> Tensor:
-    counter = t._counter
+def _noted(t: Tensor, grad: bool) -> bool:
+    """Count a write that nobody records, into a tensor of a device whose elements each have a place of their own."""
+    backend, counter = t._backend, t._counter
+    if (
+        (t._edge is not None and grad)
+        or counter is UNVERSIONED
+        or backend is not backend.home
+        or not backend.strided
+        or backend.level
+        or 0 in t._array.strides
+    ):
+        return False
     if counter is None:
         counter = t._counter = Counter()
     counter.n += 1
-    return t
+    return True
 
 
-def _number(general: Callable[..., Tensor], number: int | None) -> Any:
-    """A method that puts a number into a tensor: the same at each call, or else the one that it is given."""
-    given = number is None
+def _zero(general: Callable[..., Tensor]) -> Any:
+    """A method that puts zeros into a tensor."""
+
+    def call(self: Tensor, *more: Any, **named: Any) -> Tensor:
+        mode = local.state.mode
+        fits = mode.plain and not more and not named and self.__class__ in PLAIN and self.dtype in WHOLE
+        if fits and _noted(self, mode.grad):
+            self._backend.fill(self._array, 0)
+            return self
+        return general(self, *more, **named)
+
+    return call
+
+
+def _number(general: Callable[..., Tensor]) -> Any:
+    """A method that puts the number that it is given into a tensor."""
 
     def call(self: Tensor, *value: Any, **named: Any) -> Tensor:
         mode = local.state.mode
-        if mode.plain and len(value) == given and not named and self.__class__ in PLAIN:
-            wanted: Any = value[0] if given else number
-            kind = wanted.__class__
-            fits = self.dtype in (WHOLE if kind is int else PRECISE) and (kind is int or kind is float)
-            if fits and -_FAR <= wanted < _FAR and (self._edge is None or not mode.grad) and _is_written_plainly(self):
-                self._backend.fill(self._array, wanted)
-                return _counted(self)
+        if mode.plain and not named and self.__class__ in PLAIN and len(value) == 1:
+            (number,) = value
+            fits = self.dtype in _HOLDING.get(number.__class__, ()) and LEAST <= number < LARGEST
+            if fits and _noted(self, mode.grad):
+                self._backend.fill(self._array, number)
+                return self
         return general(self, *value, **named)
 
     return call
@@ -64,20 +79,22 @@ def _elements(general: Callable[..., Tensor]) -> Any:
 
     def call(self: Tensor, *others: Any, **named: Any) -> Tensor:
         mode = local.state.mode
-        if mode.plain and len(others) == 1 and not named and others[0].__class__ in PLAIN and self.__class__ in PLAIN:
+        if mode.plain and not named and self.__class__ in PLAIN and len(others) == 1 and others[0].__class__ in PLAIN:
             (other,) = others
-            if (
+            if self is other:
+                if _noted(self, mode.grad):
+                    return self
+            elif (
                 self.dtype is other.dtype
                 and self._backend is other._backend
-                and (self._edge is other._edge is None or not mode.grad)
-                and _is_written_plainly(self)
+                and (other._edge is None or not mode.grad)
+                and (source := other._array).shape == (target := self._array).shape
+                and source.base is target.base is None
+                and source is not target
+                and _noted(self, mode.grad)
             ):
-                source, target = other._array, self._array
-                if self is other:
-                    return _counted(self)
-                if source.shape == target.shape and source.base is target.base is None and source is not target:
-                    self._backend.write(target, source)
-                    return _counted(self)
+                self._backend.write(target, source)
+                return self
         return general(self, *others, **named)
 
     return call

@@ -2,7 +2,8 @@
 
 A structure is how many arguments there are, which by name, and of which classes, items of sequences included. The code
 of a public function grows with the structures that it is called with: for each it checks that a call has it, and then
-looks only at what may differ: forms of tensors, and plain values. The native build does so in C (src/native/form.c).
+looks only at what may differ: forms of tensors, and plain values. These are compared with the last call's first, which
+takes less time than to look them up. The native build does so in C (src/native/form.c).
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ _PUBLIC = f"""
  return general(*[x for x in ({', '.join([f'x{i}' for i in range(_PLACES)])}, *more) if x is not ABSENT], **named)
 """
 _KNOWN = """
+  global last{number}
   while True:
    {lines}
-   try: plan = get{number}(({form}))
+   try: form = ({form})
    except AttributeError: break  # an array without strides
-   if plan is None or (results := plan(state, mode, ({tensors}))) is MISSED: break
+   last, plan = last{number}
+   if form != last:
+    if (plan := get{number}(form)) is None: break
+    last{number} = form, plan
+   if (results := plan(state, mode, ({tensors}))) is MISSED: break
    return results
 """
 _FORM = """
@@ -57,16 +63,27 @@ def written(state, mode, tensors):
  {record}
  return {returned}
 """
-_WRAP_ONE = """
+_FRESH = "{output}.__class__ is array_class and {output}.dtype is numpy_type{nr} and {output}.base is None"
+_WRAPPED = """
+  {result} = new(Tensor)
+  {result}._array = {output}
+  {result}._dtype = result_type{nr}
+  {result}._backend = backend
+  {result}._edge = {result}._counter = {result}._grad = {result}._extra = None"""
+_WRAP = "results = wrap_results(outputs, out_dtype, backend)"
+_WRAP_ONE = f"""
  if outputs.__class__ is not array_class: outputs = asarray(outputs)
- if outputs.dtype is numpy_type and outputs.base is None:
-  results = new(Tensor)
-  results._array = outputs
-  results._dtype = result_type
-  results._backend = backend
-  results._edge = results._counter = results._grad = results._extra = None
- else: results = wrap_results(outputs, out_dtype, backend)"""
-_WRAP_SEVERAL = "results = wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)"
+ if {_FRESH}:{_WRAPPED}
+ else: {_WRAP}"""
+_WRAP_ALONE = f"""
+ output = outputs[{{nr}}]
+ if not ({{recorded}}) and {_FRESH}:{_WRAPPED}
+  return results"""
+_WRAP_SEVERAL = f"""
+ {{names}}, = outputs
+ if {{fresh}}:{{wrapped}}
+  results = {{results}},
+ else: {_WRAP}"""
 
 
 def knowing(general: Callable[..., Any], plans: Any) -> Any:
@@ -91,6 +108,7 @@ def remember(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan:
         function.structures.append(structure)
         _learn(function)
     structure.plans[form] = plan
+    function.__globals__[f"last{structure.number}"] = form, plan
 
 
 def forget(function: Any) -> None:
@@ -171,23 +189,45 @@ class _Structure(NamedTuple):
 
 
 def of_kernel(
-    values: Sequence[Any], operands: Places, arguments: Sequence[Any], sources: Places, count: int, **names: Any
-) -> Any:
+    values: Sequence[Any], operands: Places, arguments: Sequence[Any], sources: Places, count: int,
+    known: Sequence[tuple[Any, Any]] | None, which: int | None, **names: Any,
+) -> Any:  # fmt: skip
     """The plan that calls a kernel with the arrays of `count` tensors at their places among arguments.
 
     It knows `names`; steps that are None are left out. What it is to do until results are settled, it asks each time.
+    Results that are fresh memory of dtypes that are `known` are wrapped as they come; of several that are not recorded,
+    only the one that is wanted, if `which` says so.
     """
     tracked = " or ".join([f"tensors[{k}]._edge is not None" for k in range(count)])
+    recorded = "False" if names["record"] is None else f"mode.grad and ({tracked})"
+    returned = "results" if names["finish"] is None else "finish(results, bound(tensors))"
     source = _OF_KERNEL.format(
         check="" if names["check"] is None else f"check({_filled('given', values, operands, '')})",
         items=_filled("value", arguments, sources, "._array"),
-        wrap=_WRAP_ONE if names["single"] else _WRAP_SEVERAL,
-        record="" if names["record"] is None else f"if mode.grad and ({tracked}): record(tensors, bound, results)",
-        returned="results" if names["after"] is None else "after(results, tensors)",
+        wrap=_wrapping(names["single"], known, which, recorded),
+        record=f"if {recorded}: record(tensors, bound, results)",
+        returned=returned if names["returns"] is None else f"returns({returned})",
     )
     names |= {f"value{i}": value for i, value in enumerate(arguments)}
     names |= {f"given{i}": value for i, value in enumerate(values)}
+    for nr, (result_type, numpy_type) in enumerate(known or ()):
+        names |= {f"result_type{nr}": result_type, f"numpy_type{nr}": numpy_type}
     return written(source, settled=False, new=object.__new__, Tensor=Tensor, **names)
+
+
+def _wrapping(single: bool, known: Sequence[Any] | None, which: int | None, recorded: str) -> str:
+    if not known:
+        return _WRAP
+    if single:
+        return _WRAP_ONE.format(output="outputs", result="results", nr=0)
+    each = [{"output": f"output{nr}", "result": f"result{nr}", "nr": str(nr)} for nr in range(len(known))]
+    alone = "" if which is None else _WRAP_ALONE.format(output="output", result="results", nr=which, recorded=recorded)
+    return alone + _WRAP_SEVERAL.format(
+        names=", ".join([one["output"] for one in each]),
+        fresh=" and ".join([_FRESH.format(**one) for one in each]),
+        wrapped="".join([_WRAPPED.format(**one) for one in each]),
+        results=", ".join([one["result"] for one in each]),
+    )
 
 
 def _filled(name: str, values: Sequence[Any], places: Places, part: str) -> str:

@@ -42,6 +42,10 @@ class MT19937Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._lock = threading.RLock()
+        # float32 numbers that are made of all words at hand, each at the place of its word: uniform ones, and normal
+        # ones in blocks of 16, by what remains of the places where blocks begin.
+        self._uniforms: dict[int, np.ndarray] = {}
+        self._normals_of: dict[int, np.ndarray] = {}
         # To make one changes NumPy's handling of errors for a while; a kernel that draws first may be running.
         self._generator = contextvars.copy_context().run(np.random.MT19937, 0)
         self._bulk = np.random.RandomState(self._generator)
@@ -161,19 +165,22 @@ class MT19937Engine:
 
     def _forget_block(self, *, untouched: bool) -> None:
         """There are no words at hand; `untouched` when none were drawn since seeding."""
+        self._forget_numbers()
         self._block = _NO_WORDS
-        self._polar_block: np.ndarray | None = None
-        self._normal_block: np.ndarray | None = None
-        self._unit_block: np.ndarray | None = None
         self._phase = -1  # where in blocks of 16 words the last few normals began
         self._next = 0
         self._untouched = untouched
         self._ahead = STATE_WORDS
 
+    def _forget_numbers(self) -> None:
+        self._polar_block: np.ndarray | None = None
+        self._uniforms.clear()
+        self._normals_of.clear()
+
     def _next_block(self, n: int) -> None:
         """At least n words, and more the more often they are wanted."""
         self._block = self._generator.random_raw(max(self._ahead, -(-n // STATE_WORDS) * STATE_WORDS)).astype(np.uint32)
-        self._polar_block = self._normal_block = self._unit_block = None
+        self._forget_numbers()
         self._next = 0
         self._untouched = False
         self._ahead = min(2 * self._ahead, _FAR_AHEAD)
@@ -205,28 +212,48 @@ class MT19937Engine:
 
         All that are at hand are made the second time that blocks begin at the same phase.
         """
-        start = self._next
+        start, size = self._next, self._block.size
         phase = start % 16
-        if start + n > self._block.size or phase != self._phase:
-            self._phase, self._normal_block = phase, None
+        if start + n > size or (phase != self._phase and phase not in self._normals_of):
+            self._phase = phase
             return None
-        if self._normal_block is None:
-            end = self._block.size - (self._block.size - phase) % 16
-            self._normal_block = np.empty(end - phase, np.float32)
-            normals_of_polar(self._whole_polar()[:, phase:end], self._normal_block)
+        if phase not in self._normals_of:
+            normals = self._normals_of[phase] = np.empty(size, np.float32)
+            blocks = slice(phase, size - (size - phase) % 16)
+            normals_of_polar(self._whole_polar()[:, blocks], normals[blocks])
+            normals[blocks] += 0  # a zero has no sign
         self._next = start + n
-        return self._normal_block[start - phase : start - phase + n]
+        return self._normals_of[phase][start : start + n]
 
-    def _units(self, n: int) -> np.ndarray:
+    def _ready_uniforms(self, n: int) -> np.ndarray:
         """The next n uniform float32 numbers in [0, 1): one word each. Of words at hand, all are made at once."""
         start = self._next
         end = start + n
         if end > self._block.size:
             return unit_floats(self._words(n))
-        if self._unit_block is None:
-            self._unit_block = unit_floats(self._block)
+        if not self._uniforms:
+            self._uniforms[0] = unit_floats(self._block)
         self._next = end
-        return self._unit_block[start:end].copy()
+        return self._uniforms[0][start:end].copy()
+
+    def again(self, law: str, shape: tuple[int, ...], draw: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
+        """What `draw` does, which draws few standard float32 numbers of a law, faster where they are made already."""
+        n = math.prod(shape)
+        if n > FEW_WORDS or (law == "normal" and (n % 16 or not n)):
+            return draw
+        words, made = (16, self._normals_of) if law == "normal" else (1, self._uniforms)
+
+        def copied() -> np.ndarray:
+            with self._lock:
+                start = self._next
+                end = start + n
+                numbers = made.get(start % words)
+                if numbers is not None and end <= numbers.size:
+                    self._next = end
+                    return numbers[start:end].reshape(shape).copy()
+            return draw()
+
+        return copied
 
     # One number after another, for laws that cannot say beforehand how many they need
 

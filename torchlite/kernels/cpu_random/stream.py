@@ -44,7 +44,7 @@ class MT19937Stream(MT19937Engine):
         words, law = _uniform_law(dtype, lo, hi)
         if law is unit_floats and n <= FEW_WORDS:
             with self._lock:
-                return self._units(n)
+                return self._ready_uniforms(n)
         return self._pieces(n, dtype, words, law)
 
     def normal(self, n: int, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, *, block: bool) -> np.ndarray:

@@ -33,7 +33,7 @@ from ...core.values import CPU, Backend, contiguous_strides, dt, missing_kernel_
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
 from .factories import like, uninitialized
-from .factory import factory
+from .factory import Draw, factory
 
 
 def stream_of(generator: Generator | None, backend: Backend) -> MT19937Stream:
@@ -309,13 +309,13 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-@factory("rand(int[] size, *, Generator? generator=None)", draw=(uniform_.in_shape, 0.0, 1.0))
+@factory("rand(int[] size, *, Generator? generator=None)", draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"))
 def rand(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)", draw=(normal_.in_shape, 0.0, 1.0))
+@factory("randn(int[] size, *, Generator? generator=None)", draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"))
 def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
@@ -323,7 +323,7 @@ def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> T
 
 @factory(
     "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=(uniform_.in_shape, 0.0, 1.0),
+    draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"),
 )
 def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
@@ -332,7 +332,7 @@ def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, b
 
 @factory(
     "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=(normal_.in_shape, 0.0, 1.0),
+    draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"),
 )
 def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
@@ -347,7 +347,7 @@ def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
 
 @factory(
     "randint(int low, int high, int[] size, *, Generator? generator=None)", function=False,
-    draw=(random_between.in_shape, "low", "high"),
+    draw=Draw(random_between.in_shape, ("low", "high")),
 )  # fmt: skip
 def _randint_between(low: int, high: int, size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
@@ -364,7 +364,7 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
 
 @factory(
     "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    function=False, method=False, draw=(random_between.in_shape, "low", "high"),
+    function=False, method=False, draw=Draw(random_between.in_shape, ("low", "high")),
 )  # fmt: skip
 def _randint_like_between(
     self: Tensor, low: int, high: int, generator: Generator | None, format_: Any, d: Any, backend: Backend
@@ -384,7 +384,10 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     return _randint_like_between(*args, **kwargs)
 
 
-@factory("randperm(int n, *, Generator? generator=None)", draw=(lambda stream, size, d, n: stream.randperm(n, d), "n"))
+@factory(
+    "randperm(int n, *, Generator? generator=None)",
+    draw=Draw(lambda stream, size, d, n: stream.randperm(n, d), ["n"]),
+)
 def randperm(n: int, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64

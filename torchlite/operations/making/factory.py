@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, publish_as, tell
@@ -23,7 +23,6 @@ from ...core.machine import (
     kernel_alone,
     needs_dispatch,
     refuse_history,
-    wrap_unmarked,
     write_out,
 )
 from ...core.native import native
@@ -44,9 +43,20 @@ IN_LAYOUTS: dict[str, Callable[..., Tensor]] = {}
 _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
 
 
+class Draw(NamedTuple):
+    """What the calls of one form do in each call: a kernel that is given a stream, a shape, a dtype and parameters.
+
+    These are given, or named like arguments. Streams may have standard float32 numbers `ready`, of this law.
+    """
+
+    kernel: Callable[..., Any]
+    parameters: Sequence[Any]
+    ready: str = ""
+
+
 def factory(
     schema: str, function: bool = True, method: bool = False, flat: bool = False, warns: bool = False,
-    takes_out: bool = True, deprecated: bool = False, draw: tuple[Any, ...] | None = None,
+    takes_out: bool = True, deprecated: bool = False, draw: Draw | None = None,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:  # fmt: skip
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
@@ -105,7 +115,7 @@ class Factory:
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
-    def caller(self, same: bool, draw: tuple[Any, ...] | None) -> Callable[..., Tensor]:
+    def caller(self, same: bool, draw: Draw | None) -> Callable[..., Tensor]:
         """The public function; `same` says that all calls of one form come to the same, `draw` what else they do."""
         known, like, made = self.known, self.like, self.made
         plans, again = Plans(), same or draw is not None
@@ -240,26 +250,36 @@ def _is_small(result: Tensor) -> bool:
     return result._backend is get_backend(CPU) and array.nbytes <= _SMALL and array.copy().strides == array.strides
 
 
-def _keep(remember: Callable[..., None], draw: Any, given: dict[Any, Any], result: Tensor) -> None:
+def _keep(remember: Callable[..., None], draw: Draw | None, given: dict[Any, Any], result: Tensor) -> None:
     """Let calls of this form copy what this one made, or draw as it did."""
     array, d, cpu = result._array, result.dtype, result._backend
     if draw is None and array.base is None:
         kept = array.copy()
         remember(_anew(kept.copy, d, cpu), (kept, d))
     elif draw is not None and given["generator"] is None and not d.is_complex:
-        kernel, *parameters = draw
+        kernel, parameters, ready = draw
         numbers = [given.get(p, p) for p in parameters]
-        arguments = default_generator(CPU).stream, array.shape, array.dtype, *numbers
+        stream: Any = default_generator(CPU).stream
+        arguments = stream, array.shape, array.dtype, *numbers
         draw_anew = lambda: local.state.quiet(kernel, *arguments)
+        if ready and d is dt.float32:
+            draw_anew = stream.again(ready, array.shape, draw_anew)
         remember(_anew(draw_anew, d, cpu), kernel_alone(kernel, arguments, d, array.dtype, cpu))
 
 
 def _anew(make: Callable[[], Any], d: dt.dtype, backend: Backend) -> Plan:
     """The plan that makes another array, while the same device is the default."""
-    device = local.state.default_device
+    device, new = local.state.default_device, object.__new__
 
     def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Any:
-        return wrap_unmarked(make(), d, backend) if state.default_device is device else MISSED
+        if state.default_device is not device:
+            return MISSED
+        result = new(Tensor)
+        result._array = make()
+        result._dtype = d
+        result._backend = backend
+        result._edge = result._counter = result._grad = result._extra = None
+        return result
 
     return run
 
