@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import warnings
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -47,6 +48,15 @@ def jvp_was_taken() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
+
+
+@pytest.fixture
+def distributions_go_on_checking() -> Iterator[None]:
+    """PyTorch turns that off for all of the process once it compiles."""
+    distribution = pytest.importorskip("torch").distributions.Distribution
+    checks = distribution._validate_args
+    yield
+    distribution.set_default_validate_args(checks)
 
 
 @pytest.fixture(scope="session")

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from .side_by_side import same_story
 
-
-@pytest.fixture(autouse=True)
-def distributions_go_on_checking() -> Iterator[None]:
-    """PyTorch turns that off for all of the process once it compiles."""
-    distribution = pytest.importorskip("torch").distributions.Distribution
-    checks = distribution._validate_args
-    yield
-    distribution.set_default_validate_args(checks)
+pytestmark = pytest.mark.usefixtures("distributions_go_on_checking")
 
 
 def part(torch: Any, name: str) -> Any:

@@ -101,7 +101,8 @@ def pinv_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
         return -H(result.matmul(inner)) + first - without + second
     inner = result.matmul(turned)
     second = adjoint.matmul(inner)
-    without = second.matmul(result).matmul(self)
+    # Tiny numbers meet their inverses first, lest these overflow; a dispatch mode sees PyTorch's order.
+    without = second.matmul(result).matmul(self) if is_watched() else second.matmul(result.matmul(self))
     first = (turned - self.matmul(inner)).matmul(result).matmul(adjoint)
     return -H(inner.matmul(result)) + first + second - without
 
