@@ -34,6 +34,9 @@ CALLS = {
     "embedding": lambda lib, x: lib.nn.functional.embedding(classes(lib, x) % len(x), x.reshape(len(x), -1)),
     "stack": lambda lib, x: lib.stack([x, x * 2]),
     "stack, last": lambda lib, x: lib.stack([x, x * 2], -1),
+    "cat": lambda lib, x: lib.cat([x, x * 2]),
+    "cat, last": lambda lib, x: lib.cat([x, x * 2], -1),
+    "linear": lambda lib, x: lib.nn.functional.linear(x.abs(), large(x), large(x)[:, 0]),
     "cumsum": lambda lib, x: x.cumsum(0),
     "cumsum, last": lambda lib, x: x.cumsum(-1),
     "max": lambda lib, x: x.max(),
@@ -54,6 +57,10 @@ CALLS = {
 
 def row(x: Any) -> Any:
     return x[(0,) * (x.dim() - 1)]
+
+
+def large(x: Any) -> Any:
+    return x.reshape(-1, x.shape[-1])[:3].abs()
 
 
 def places(lib: Any, x: Any) -> Any:

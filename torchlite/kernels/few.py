@@ -190,6 +190,25 @@ def stack(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
     return (lambda arrays, dim: np.array(arrays)) if few and dim == 0 else None
 
 
+def cat(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
+    few = all([_is_few(a, arrays[0].dtype) and a.ndim < 4 for a in arrays])  # those of images may lie otherwise
+    return (lambda arrays, dim: np.concatenate(arrays, dim)) if few else None
+
+
+def linear(general: Kernel, bias: Any, input: Array, weight: Array) -> Kernel | None:
+    rows, columns = len(input), len(weight)
+    known = input.ndim == 2 and _is_few(input, *_FLOATS) and input.dtype == weight.dtype == bias.dtype
+    if not known or bias.shape != (columns,) or rows * columns > _MOST:
+        return None
+    column = _laid(rows, columns)[2]
+
+    def kernel(bias: Any, input: Array, weight: Array) -> Array:
+        made = input.dot(weight.T)
+        return np.add(made, bias[column], made)
+
+    return kernel
+
+
 def cumsum(general: Kernel, array: Array, axis: int) -> Kernel | None:
     if not _is_few(array, _SINGLE):
         return None
@@ -280,6 +299,6 @@ FITS: dict[str, Fit] = {
     "softmax.int": softmax, "_softmax": softmax, "log_softmax.int": log_softmax, "_log_softmax": log_softmax,
     "native_layer_norm": layer_norm, "nll_loss_forward": nll_loss, "gather": gather, "max": _extreme("argmax"),
     "min": _extreme("argmin"), "all": every, "lerp.Scalar": lerp, "var.correction": _moments(False),
-    "std.correction": _moments(True), "index.Tensor": index, "embedding": embedding, "stack": stack, "cumsum": cumsum,
-    "max.dim": _extreme_along("argmax"), "min.dim": _extreme_along("argmin"),
+    "std.correction": _moments(True), "index.Tensor": index, "embedding": embedding, "stack": stack, "cat": cat,
+    "cumsum": cumsum, "_linear.bias": linear, "max.dim": _extreme_along("argmax"), "min.dim": _extreme_along("argmin"),
 }  # fmt: skip
