@@ -144,12 +144,11 @@ def gather(general: Kernel, self: Array, dim: int, index: Array, *_: Any) -> Ker
     if not known:
         return None
     dim %= self.ndim
-    size, step = self.shape[dim], math.prod(self.shape[dim + 1 :])
+    within, step = frozenset(range(self.shape[dim])), math.prod(self.shape[dim + 1 :])
     first = _places(self.shape, dim, index.shape)
 
     def kernel(self: Array, dim: int, index: Array, *rest: Any) -> Array:
-        wanted = index.ravel().tolist()
-        if min(wanted) < 0 or max(wanted) >= size:
+        if not within.issuperset(index.ravel().tolist()):
             return general(self, dim, index, *rest)
         return self.ravel()[first + (index if step == 1 else index * step)]
 
@@ -176,11 +175,11 @@ def embedding(general: Kernel, weight: Array, indices: Array, *_: Any) -> Kernel
         return None
 
     def kernel(weight: Array, indices: Array, *rest: Any) -> Array:
-        if not known.issuperset(indices.ravel().tolist()):
+        if not within.issuperset(indices.ravel().tolist()):
             return general(weight, indices, *rest)
         return weight.take(indices, 0)
 
-    known = frozenset(range(len(weight)))
+    within = frozenset(range(len(weight)))
     return kernel
 
 
