@@ -44,6 +44,15 @@ def _by_operand(values: Sequence[Any]) -> str:
     return "Tensor" if isinstance(values[1], Tensor) else "Scalar"
 
 
+def _by_operands(values: Sequence[Any]) -> str:
+    return "_".join(["Tensor" if isinstance(v, Tensor) else "Scalar" for v in values[:2]])
+
+
+def _shift(values: Sequence[Any]) -> str:
+    operands = _by_operands(values)
+    return "Tensor" if operands == "Tensor_Tensor" else operands
+
+
 def _bounds(values: Sequence[Any]) -> str:
     return "Tensor" if any(isinstance(v, Tensor) for v in values[1:]) else "default"
 
@@ -57,11 +66,12 @@ _OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
     **dict.fromkeys(("add", "sub", "mul", "div"), _arithmetic),
     **dict.fromkeys(("frexp", "ldexp", "slice_copy", "split_copy"), _tensor),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "remainder", "rsub"), _by_operand),
+    **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), _shift),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "searchsorted"), _by_operand),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _bounds),
     **dict.fromkeys(("transpose", "select_copy", "transpose_copy", "unbind_copy"), lambda values: "int"),
     "div.rounding_mode": lambda values: "Tensor_mode",
-    "isin": lambda values: "Tensor_Tensor",
+    **dict.fromkeys(("isin", "isin.Scalar"), _by_operands),
     "where": lambda values: "self",
     "xlogy": _pair,
 }
@@ -227,8 +237,10 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
     return name, overload, *given_to(op.signature, values)
 
 
-# What overloads are called in place, where what is written to need not be told of.
-IN_PLACE = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
+def overload_in_place(name: str, overload: str) -> Any:
+    """The overload that writes to its first argument, which most do not tell of then."""
+    packet = getattr(ops.aten, f"{name}_")
+    return getattr(packet, overload if overload in packet.overloads() else overload.removeprefix("Tensor_"))
 
 
 # What the forms with `out=` of overloads are called that are not the overload's name with `_out`.

@@ -281,7 +281,7 @@ class GraphTask:
                     if results is None:
                         break
                 if not keep_graph and (saved := node.saved_entries) and saved.count(None) < len(saved):
-                    node.saved_entries = None  # a node that has kept nothing may run again
+                    saved = node.saved_entries = None  # a node that has kept nothing may run again
                 following, leaves, others = None, (), 0
                 for edge, grad in zip(node.next_edges, results):
                     if edge.__class__ is tuple:

@@ -258,10 +258,12 @@ def _sum(func: Callable[..., Any], self: StridedNested, dim: Any = None, keepdim
 
 
 @_rule("layer_norm")
-def _layer_norm(func: Any, self: StridedNested, shape: Any, weight: Any = None, bias: Any = None, *more: Any) -> Any:
+def _layer_norm(
+    func: Any, self: StridedNested, shape: Any, weight: Any = None, bias: Any = None, *more: Any, **named: Any
+) -> Any:
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
-    return strided_from_list([func(t, shape, weight, bias, *more) for t in components_of(self)])
+    return strided_from_list([func(t, shape, weight, bias, *more, **named) for t in components_of(self)])
 
 
 @_rule("view reshape")

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._library.dispatched import IN_PLACE, factory_call, given_to, out_call, overload_named, parts_of, seen
+from .._library.dispatched import (
+    factory_call,
+    given_to,
+    out_call,
+    overload_in_place,
+    overload_named,
+    parts_of,
+    seen,
+)
 from .._library.handlers import handler_for
 from .._library.instances import Unasked, call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
@@ -53,7 +61,7 @@ class _Level(Seer):
 
     def write(self, op: Any, values: Sequence[Any]) -> None:
         name, overload, args, kwargs = seen(op, values)
-        self.call(overload_named(f"{name}_", IN_PLACE.get(overload, overload)), args, kwargs)
+        self.call(overload_in_place(name, overload), args, kwargs)
 
     def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
         func, args, kwargs = out_call(op, values)
