@@ -183,23 +183,25 @@ def embedding(general: Kernel, weight: Array, indices: Array, *_: Any) -> Kernel
     return kernel
 
 
-def stack(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
+def _few_alike(arrays: Any) -> bool:
     first = arrays[0]
-    few = len(arrays) <= FEW and all([_is_few(a, first.dtype) and a.shape == first.shape for a in arrays])
-    return (lambda arrays, dim: np.array(arrays)) if few and dim == 0 else None
+    return len(arrays) <= FEW and all([_is_few(a, first.dtype) and a.shape == first.shape for a in arrays])
+
+
+def stack(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
+    return (lambda arrays, dim: np.array(arrays)) if dim == 0 and _few_alike(arrays) else None
 
 
 def cat(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
-    few = all([_is_few(a, arrays[0].dtype) and a.ndim < 4 for a in arrays])  # those of images may lie otherwise
-    return (lambda arrays, dim: np.concatenate(arrays, dim)) if few else None
+    known = 0 <= dim < arrays[0].ndim < 4 and _few_alike(arrays)  # those of images may lie otherwise
+    return (lambda arrays, dim: np.concatenate(arrays, dim)) if known else None
 
 
 def linear(general: Kernel, bias: Any, input: Array, weight: Array) -> Kernel | None:
-    rows, columns = len(input), len(weight)
     known = input.ndim == 2 and _is_few(input, *_FLOATS) and input.dtype == weight.dtype == bias.dtype
-    if not known or bias.shape != (columns,) or rows * columns > _MOST:
+    if not known or bias.shape != (len(weight),) or len(input) * len(weight) > _MOST:
         return None
-    column = _laid(rows, columns)[2]
+    column = _laid(len(input), len(weight))[2]
 
     def kernel(bias: Any, input: Array, weight: Array) -> Array:
         made = input.dot(weight.T)
