@@ -27,6 +27,18 @@ CALLS = {
     "log_softmax": lambda lib, x: lib.nn.functional.log_softmax(x, -1),
     "layer_norm": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], row(x), None, 0.1),
     "layer_norm, biased": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:], None, row(x) * 0),
+    "max along": lambda lib, x: x.max(-1),
+    "min along, kept": lambda lib, x: x.min(-1, keepdim=True),
+    "min along": lambda lib, x: x.min(-1),
+    "index": lambda lib, x: x[places(lib, x) % x.shape[0] - 1],
+    "embedding": lambda lib, x: lib.nn.functional.embedding(classes(lib, x) % len(x), x.reshape(len(x), -1)),
+    "stack": lambda lib, x: lib.stack([x, x * 2]),
+    "stack, last": lambda lib, x: lib.stack([x, x * 2], -1),
+    "cat": lambda lib, x: lib.cat([x, x * 2]),
+    "cat, last": lambda lib, x: lib.cat([x, x * 2], -1),
+    "linear": lambda lib, x: lib.nn.functional.linear(x.abs(), large(x), large(x)[:, 0]),
+    "cumsum": lambda lib, x: x.cumsum(0),
+    "cumsum, last": lambda lib, x: x.cumsum(-1),
     "max": lambda lib, x: x.max(),
     "min": lambda lib, x: x.min(),
     "var": lambda lib, x: x.var(),
@@ -45,6 +57,10 @@ CALLS = {
 
 def row(x: Any) -> Any:
     return x[(0,) * (x.dim() - 1)]
+
+
+def large(x: Any) -> Any:
+    return x.reshape(-1, x.shape[-1])[:3].abs()
 
 
 def places(lib: Any, x: Any) -> Any:
@@ -88,12 +104,18 @@ def test_what_is_out_of_bounds_is_refused_each_time(times: int) -> None:
         for _ in range(times):
             lib.nn.functional.nll_loss(x, lib.tensor([0, 1]))
             x.gather(1, lib.tensor([[0], [1]]))
+            lib.nn.functional.embedding(lib.tensor([0, 1]), x)
+            assert x[lib.tensor([0, -1])].shape == (2, 3)
         with pytest.raises(IndexError, match="Target 3 is out of bounds"):
             lib.nn.functional.nll_loss(x, wrong)
         with pytest.raises(RuntimeError, match="index 3 is out of bounds for dimension 1 with size 3"):
             x.gather(1, wrong[:, None])
         with pytest.raises(RuntimeError, match="index -1 is out of bounds for dimension 1 with size 3"):
             x.gather(1, lib.tensor([[-1], [0]]))
+        with pytest.raises(IndexError, match="index out of range in self"):
+            lib.nn.functional.embedding(lib.tensor([0, -1]), x)
+        with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 2"):
+            x[wrong]
         ignored = lib.nn.functional.nll_loss(x, lib.tensor([-100, 1]))
         assert ignored.item() == -1
 

@@ -144,16 +144,77 @@ def gather(general: Kernel, self: Array, dim: int, index: Array, *_: Any) -> Ker
     if not known:
         return None
     dim %= self.ndim
-    size, step = self.shape[dim], math.prod(self.shape[dim + 1 :])
+    within, step = frozenset(range(self.shape[dim])), math.prod(self.shape[dim + 1 :])
     first = _places(self.shape, dim, index.shape)
 
     def kernel(self: Array, dim: int, index: Array, *rest: Any) -> Array:
-        wanted = index.ravel().tolist()
-        if min(wanted) < 0 or max(wanted) >= size:
+        if not within.issuperset(index.ravel().tolist()):
             return general(self, dim, index, *rest)
         return self.ravel()[first + (index if step == 1 else index * step)]
 
     return kernel
+
+
+def index(general: Kernel, self: Array, indices: Any) -> Kernel | None:
+    """Where rows are picked."""
+    (only, *more) = indices
+    if more or only is None or not _is_few(self, self.dtype) or only.dtype != _INT64:
+        return None
+
+    def kernel(self: Array, indices: Any) -> Array:
+        try:
+            return self.take(indices[0], 0)
+        except IndexError:
+            return general(self, indices)  # which says what is wrong
+
+    return kernel
+
+
+def embedding(general: Kernel, weight: Array, indices: Array, *_: Any) -> Kernel | None:
+    if not _is_few(weight, weight.dtype) or not 0 < indices.size <= FEW or indices.dtype != _INT64:
+        return None
+
+    def kernel(weight: Array, indices: Array, *rest: Any) -> Array:
+        if not within.issuperset(indices.ravel().tolist()):
+            return general(weight, indices, *rest)
+        return weight.take(indices, 0)
+
+    within = frozenset(range(len(weight)))
+    return kernel
+
+
+def _few_alike(arrays: Any) -> bool:
+    first = arrays[0]
+    return len(arrays) <= FEW and all([_is_few(a, first.dtype) and a.shape == first.shape for a in arrays])
+
+
+def stack(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
+    return (lambda arrays, dim: np.array(arrays)) if dim == 0 and _few_alike(arrays) else None
+
+
+def cat(general: Kernel, arrays: Any, dim: int) -> Kernel | None:
+    known = 0 <= dim < arrays[0].ndim < 4 and _few_alike(arrays)  # those of images may lie otherwise
+    return (lambda arrays, dim: np.concatenate(arrays, dim)) if known else None
+
+
+def linear(general: Kernel, bias: Any, input: Array, weight: Array) -> Kernel | None:
+    known = input.ndim == 2 and _is_few(input, *_FLOATS) and input.dtype == weight.dtype == bias.dtype
+    if not known or bias.shape != (len(weight),) or len(input) * len(weight) > _MOST:
+        return None
+    column = _laid(len(input), len(weight))[2]
+
+    def kernel(bias: Any, input: Array, weight: Array) -> Array:
+        made = input.dot(weight.T)
+        return np.add(made, bias[column], made)
+
+    return kernel
+
+
+def cumsum(general: Kernel, array: Array, axis: int) -> Kernel | None:
+    if not _is_few(array, _SINGLE):
+        return None
+    add = np.add.accumulate
+    return lambda array, axis: add(array.astype(_DOUBLE), axis).astype(_SINGLE)
 
 
 def _extreme(which: str) -> Any:
@@ -167,6 +228,26 @@ def _extreme(which: str) -> Any:
         def kernel(array: Array, axis: Any, keepdim: bool) -> Array:
             found = array.item(place_of(array))
             return np.array(found, d) if found else general(array, axis, keepdim)  # zeros may have either sign
+
+        return kernel
+
+    return fitted
+
+
+def _extreme_along(which: str) -> Any:
+    place_of = getattr(np.ndarray, which)
+
+    def fitted(general: Kernel, array: Array, axis: int, keepdim: bool) -> Kernel | None:
+        if axis != 1 or keepdim or not _has_short_rows(array):
+            return None
+        first, *_ = _laid(*array.shape)
+
+        def kernel(array: Array, axis: int, keepdim: bool) -> tuple[Array, Array]:
+            places = place_of(array, 1)
+            found = array.ravel()[first + places]
+            if 0 in found.tolist():  # either sign
+                return general(array, axis, keepdim)
+            return found, places
 
         return kernel
 
@@ -219,5 +300,6 @@ FITS: dict[str, Fit] = {
     "softmax.int": softmax, "_softmax": softmax, "log_softmax.int": log_softmax, "_log_softmax": log_softmax,
     "native_layer_norm": layer_norm, "nll_loss_forward": nll_loss, "gather": gather, "max": _extreme("argmax"),
     "min": _extreme("argmin"), "all": every, "lerp.Scalar": lerp, "var.correction": _moments(False),
-    "std.correction": _moments(True),
+    "std.correction": _moments(True), "index.Tensor": index, "embedding": embedding, "stack": stack, "cat": cat,
+    "cumsum": cumsum, "_linear.bias": linear, "max.dim": _extreme_along("argmax"), "min.dim": _extreme_along("argmin"),
 }  # fmt: skip

@@ -23,7 +23,7 @@ from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
-from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
+from .view import NO_GRAD, ORDINARY, View, resolve
 
 _new = object.__new__
 _ABSENT = object()  # stands for an argument that is not given
@@ -432,34 +432,6 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
     view.seen = counter.n  # type: ignore[union-attr]
     result._counter = counter
     return result
-
-
-def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a view op that takes a shape, spread or not: `x.view(2, 8)`, `x.reshape((2, 8))`."""
-    if native is not None:  # which knows each shape again
-        return general
-
-    def call(self: Tensor, *shape: Any, **named: Any) -> Any:
-        mode = local.state.mode
-        if mode.plain and shape and not named and self.__class__ is Tensor:
-            edge = self._edge
-            if edge is None or (edge.__class__ is View and not requires_grad(self)):
-                array = self._array
-                if array.flags.c_contiguous and array.size:
-                    asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
-                    try:
-                        made = array.reshape(asked)
-                        form = made.shape
-                        fits = form == asked or -1 in asked  # NumPy takes any negative size for -1
-                    except (AttributeError, TypeError, ValueError):
-                        fits = False
-                    # NumPy's strides of dimensions of size one may be others.
-                    if fits and (1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape)):
-                        return view_of_plain(self, made, (op, (form,)), mode.grad)
-        return general(self, *shape, **named)
-
-    public[general] = call
-    return call
 
 
 def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:

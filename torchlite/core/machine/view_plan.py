@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 from collections.abc import Callable, Sequence
@@ -13,10 +12,11 @@ import numpy as np
 from ..state import Mode, State, local
 from ..values import CPU, Array
 from .fast import view_of_plain
+from .node import Counter
 from .plan import Plan
 from .recipe import recorder
 from .tensor import Tensor, wrap_shown
-from .view import ORDINARY, View, requires_grad
+from .view import NO_GRAD, ORDINARY, View, requires_grad
 
 
 def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
@@ -33,38 +33,47 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         return _plan_views(op, values, array, tensors, results)
     if array.__class__ is not backend.Array or array.dtype != source._array.dtype:
         return None
-    shown = wrap_shown(array, source.dtype, backend)._backend
+    path, dtype, new = (step,), source.dtype, object.__new__
+    shown = wrap_shown(array, dtype, backend)._backend
     ordinary = op.rules and op.kind == ORDINARY
     record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
-
-    def in_general(source: Tensor) -> Tensor:
-        state = local.state
-        return op.run_generally(state, state.mode, (source, *tail))
-
-    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-        return (*tensors, *tail)
+    in_general, bound = _with_rest(op, tail)
 
     def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Tensor:
         source = tensors[0]
-        edge = source._edge
+        edge, grad = source._edge, mode.grad
         if checks:
             check(source, *tail)
-        plain = edge is None or not mode.grad or (edge.__class__ is View and not requires_grad(source))
-        if not plain and (edge.__class__ is View or record is None):
+        if edge is not None and grad and (requires_grad(source) if edge.__class__ is View else record is None):
             return in_general(source)
-        result = view_of_plain(source, make(source._array), step, mode.grad)
-        if not plain:
-            view, result._edge = result._edge, None
-            record(tensors, bound, result)  # type: ignore[misc]
-            view.edge, result._edge = result._edge, view
+        if edge.__class__ is View:
+            result = view_of_plain(source, make(source._array), step, grad)
+            result._backend = shown
+            return result
+        counter = source._counter
+        if counter is None:
+            counter = source._counter = Counter()
+        result = new(Tensor)
+        result._array = make(source._array)
+        result._dtype = dtype
         result._backend = shown
+        result._edge = result._grad = result._extra = None
+        result._counter = counter
+        if edge is not None and grad:
+            record(tensors, bound, result)  # type: ignore[misc]
+        view = new(View)
+        view.edge, result._edge = result._edge, view
+        view.base = source
+        view.kind = ORDINARY if grad else NO_GRAD
+        view.path = path
+        view.seen = counter.n
         return result
 
     checks = check is not None and not op.checks_form
     make = _by_kernel(kernel, tail)
     if backend.device == CPU and array.base is not None and not checks:
         offset = backend.pointer(array) - backend.pointer(source._array)
-        run.native = (step, in_general, array.shape, array.strides, offset, source.dtype, shown, record, bound)  # type: ignore[attr-defined]
+        run.native = (step, in_general, array.shape, array.strides, offset, dtype, shown, record, bound)  # type: ignore[attr-defined]
         make = _maker(source._array, array) or make
     return run
 
@@ -79,12 +88,7 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
     shown = [wrap_shown(a, dtype, backend)._backend for a in arrays]
     record = recorder(op, values, [(0, 0)], tensors, results) if op.rules else None
 
-    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-        return (*tensors, *tail)
-
-    def in_general(source: Tensor) -> Any:
-        state = local.state
-        return op.run_generally(state, state.mode, (source, *tail))
+    in_general, bound = _with_rest(op, tail)
 
     def run(state: State, mode: Mode, tensors: Sequence[Tensor]) -> Any:
         source = tensors[0]
@@ -117,6 +121,19 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
     return run
 
 
+def _with_rest(op: Any, tail: Sequence[Any]) -> tuple[Callable[[Tensor], Any], Callable[[Sequence[Tensor]], Any]]:
+    """What gives an op the arguments that follow its tensor: as it runs in general, and as it is recorded."""
+
+    def in_general(source: Tensor) -> Any:
+        state = local.state
+        return op.run_generally(state, state.mode, (source, *tail))
+
+    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*tensors, *tail)
+
+    return in_general, bound
+
+
 def _by_kernel(kernel: Callable[..., Any], tail: Sequence[Any]) -> Callable[[Array], Any]:
     return lambda array: kernel(array, *tail)
 
@@ -137,6 +154,6 @@ def _maker(source: Array, view: Array) -> Callable[[Array], Array] | None:
     if view.size == source.size:
         ways.append(operator.methodcaller("reshape", view.shape))
     if source.flags.c_contiguous and view.size:
-        lay: Callable[..., Any] = np.ndarray
-        ways.append(functools.partial(lay, view.shape, view.dtype, offset=offset, strides=view.strides))
+        shape, dtype, strides = view.shape, view.dtype, view.strides
+        ways.append(lambda array: np.ndarray(shape, dtype, array, offset, strides))
     return next((way for way in ways if place(way(source)) == place(view)), None)

@@ -10,7 +10,7 @@ from ...backends.sparse import without
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
-from ...core.declare.publishing import function, publish, publish_as, publish_python, published
+from ...core.declare.publishing import function, publish, publish_python, published
 from ...core.declare.schema import is_tensor
 from ...core.declare.told import describe
 from ...core.declare.view_op import ViewOp
@@ -221,9 +221,6 @@ def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
 
 
 publish_python("reshape(Tensor self, int[] shape)", reshape, comes_to=_viewed)
-for _name in ("view", "reshape"):
-    _general = getattr(Tensor, _name)
-    publish_as(_name, fast.reshape(view, _general), function=False, general=_general)
 publish_python(
     "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other._array.shape), function=False,
 )
