@@ -268,7 +268,7 @@ def lerp(general: Kernel, self: Array, end: Array, weight: Any) -> Kernel | None
     share = np.array(weight if near else 1 - d.type(weight), d)
 
     def kernel(self: Array, end: Array, weight: Any) -> Array:
-        step = end - self
+        step = np.subtract(end, self, np.empty_like(self))
         np.multiply(step, share, step)
         return np.add(self, step, step) if near else np.subtract(end, step, step)
 
