@@ -126,3 +126,23 @@ def test_plans_hold_the_kernels_for_few_elements() -> None:
     kernel = ByForm(len, FITS["softmax.int"])
     assert backend.fitted(kernel, (rows, 1)) is not len
     assert backend.fitted(kernel, (rows, 0)) is backend.fitted(kernel, (rows.repeat(9, 1), 1)) is len
+
+
+NO_DIMENSIONS = {
+    "lerp": lambda lib, x: lib.lerp(x, x + 1, 0.25),
+    "max": lambda lib, x: x.max(),
+    "max along": lambda lib, x: x.max(0)[0],
+    "var": lambda lib, x: x.var(correction=0),
+    "softmax": lambda lib, x: x.softmax(0),
+    "cumsum": lambda lib, x: x.cumsum(0),
+    "all": lambda lib, x: (x > 1).all(),
+    "stack": lambda lib, x: lib.stack([x, x]),
+}
+
+
+@pytest.mark.parametrize("name", NO_DIMENSIONS)
+def test_tensors_without_dimensions(name: str) -> None:
+    wanted, *found = [NO_DIMENSIONS[name](lib, lib.tensor(2.5)) for lib in (torch, *[torchlite] * TIMES)]
+    assert [(t.item() if t.dim() == 0 else t.tolist(), t.shape) for t in found] == [
+        (wanted.item() if wanted.dim() == 0 else wanted.tolist(), tuple(wanted.shape))
+    ] * TIMES
