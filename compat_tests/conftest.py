@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -50,13 +51,13 @@ def jvp_was_taken() -> None:
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def distributions_go_on_checking() -> Iterator[None]:
     """PyTorch turns that off for all of the process once it compiles."""
-    distribution = pytest.importorskip("torch").distributions.Distribution
-    checks = distribution._validate_args
     yield
-    distribution.set_default_validate_args(checks)
+    distributions = sys.modules.get("torch.distributions")
+    if distributions is not None:
+        distributions.Distribution.set_default_validate_args(__debug__)
 
 
 @pytest.fixture(scope="session")

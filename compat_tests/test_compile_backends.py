@@ -8,7 +8,7 @@ import pytest
 
 from .side_by_side import same_story
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("distributions_go_on_checking")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Backend:

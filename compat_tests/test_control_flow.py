@@ -10,8 +10,6 @@ import pytest
 
 from .side_by_side import same_story
 
-pytestmark = pytest.mark.usefixtures("distributions_go_on_checking")
-
 
 def part(torch: Any, name: str) -> Any:
     warnings.simplefilter("ignore")  # PyTorch compiles what they call, and warns of that
