@@ -95,7 +95,7 @@ _REFUSED: tuple[tuple[type[Sparse], Callable[..., bool], dict[str, str]], ...] =
         _EMPTY + "[0]": """
             _linalg_lstsq complex kthvalue logsumexp median.dim mvlgamma nanmedian.dim polar soft_margin_loss
         """,
-        _EMPTY.replace("empty", "zeros", 1) + "[]": "_linalg_pinv",
+        _EMPTY.replace("empty", "zeros", 1) + "[]": "linalg_pinv.atol_rtol_tensor",
         "self.has_storage()": _SCATTERED,
     }),
     (CompressedBackend, lambda *values: not _of_self(*values), {
