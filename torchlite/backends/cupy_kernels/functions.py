@@ -53,9 +53,6 @@ template <typename T> __device__ complex<T> torchlite_quotient(complex<T> a, com
 }
 """
 _quotient = create_ufunc("torchlite_quotient", ("FF->F", "DD->D"), "out0 = torchlite_quotient(in0, in1)", _QUOTIENT)
-_inverse = create_ufunc(
-    "torchlite_inverse", ("F->F", "D->D"), "out0 = torchlite_quotient(out0_type(1), in0)", _QUOTIENT
-)
 _log2 = create_ufunc(
     "torchlite_log2", ("F->F", "D->D"),
     "auto l = log(in0); out0 = out0_type(l.real() / log(2.0), l.imag() / log(2.0))",
@@ -154,7 +151,6 @@ def _numbers(start: Any, count: int, step: Any, dtype: Any, whole: bool) -> Any:
 xp = Namespace(
     divide=_for_kinds("c", _quotient, cupy.divide),
     true_divide=_for_kinds("c", _quotient, cupy.true_divide),
-    reciprocal=_for_kinds("c", _inverse, cupy.reciprocal),
     conjugate=in_wide(cupy.conjugate),
     negative=in_wide(cupy.negative),
     log2=_for_kinds("c", _log2, cupy.log2),
