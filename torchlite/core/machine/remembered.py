@@ -23,6 +23,7 @@ from .tensor import Tensor
 Places = Sequence[tuple[int, Any]]  # where tensors stand among arguments, and which: its number, or those of several
 MISSED = object()  # what a call comes to that is not known
 _ABSENT = object()  # stands for an argument that is not given
+_NO_CALL = None, None  # a form that no call has, and its plan
 _MOST = 4  # structures that are known of one function
 _LONGEST = 100  # lines
 _PLACES = 3  # arguments that have places of their own, which is faster than a tuple of them
@@ -105,6 +106,7 @@ def remember(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan:
             return
         form = structure.form_of(*args, **kwargs)
         function.__globals__.update(structure.kinds, **{f"get{structure.number}": structure.plans.get})
+        function.__globals__[f"last{structure.number}"] = _NO_CALL  # before another thread can run what asks for it
         function.structures.append(structure)
         _learn(function)
     structure.plans[form] = plan
@@ -112,7 +114,10 @@ def remember(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan:
 
 
 def forget(function: Any) -> None:
-    """Let a function know no calls any more."""
+    """Let a function know no calls any more, and keep no plan of theirs."""
+    for structure in function.structures:
+        structure.plans.clear()
+        function.__globals__[f"last{structure.number}"] = _NO_CALL
     function.structures.clear()
     _learn(function)
 
