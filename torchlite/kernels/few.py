@@ -173,13 +173,13 @@ def index(general: Kernel, self: Array, indices: Any) -> Kernel | None:
 def embedding(general: Kernel, weight: Array, indices: Array, *_: Any) -> Kernel | None:
     if not _is_few(weight, weight.dtype) or not 0 < indices.size <= FEW or indices.dtype != _INT64:
         return None
+    within = frozenset(range(len(weight)))
 
     def kernel(weight: Array, indices: Array, *rest: Any) -> Array:
         if not within.issuperset(indices.ravel().tolist()):
             return general(weight, indices, *rest)
         return weight.take(indices, 0)
 
-    within = frozenset(range(len(weight)))
     return kernel
 
 
