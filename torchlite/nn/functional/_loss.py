@@ -81,6 +81,7 @@ def reduced(declared: Any = None, *, before: str = "reduction", comes_to: Callab
         ), call)  # fmt: skip
     made.__signature__ = inspect.signature(declared).replace(parameters=header)
     made.__annotations__ = {p.name: p.annotation for p in header} | {"return": "Tensor"}
+    getattr(made, "general", made).__wrapped__ = declared  # in whose words it is annotated
     return made
 
 
