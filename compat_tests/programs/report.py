@@ -1,6 +1,5 @@
 """Telling a person about a difference: which line made it, why that is known, and the shortest script that shows it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
@@ -101,23 +100,20 @@ def find_failures(program: Program, torch: ModuleType, module: ModuleType) -> li
 def minimise(failure: Failure, torch: ModuleType, module: ModuleType) -> Failure:
     """Leave out every step, and every mode around a step, that the difference does not need."""
 
-    def differs(program: Program) -> bool:
+    def shorter(failure: Failure, program: Program) -> Failure:
+        """The same with a shorter program, if that differs like this."""
         if any(error and error.startswith("NameError") for error in Run(torch, program).errors):
-            return False
+            return failure
         left = Failure(program, compare(program, torch, module))
-        return bool(left.differences) and left.first.field == failure.first.field and not left.known
+        same = left.differences and left.first.field == failure.first.field and not left.known
+        return left if same else failure
 
-    program = failure.program
-    for i in reversed(range(len(program) - 1)):
-        program = shorter(program, program[:i] + program[i + 1 :], differs)
-    for i, step in enumerate(program):
+    for i in reversed(range(len(failure.program) - 1)):
+        failure = shorter(failure, failure.program[:i] + failure.program[i + 1 :])
+    for i, step in enumerate(failure.program):
         if step.mode:
-            program = shorter(program, (*program[:i], replace(step, mode=""), *program[i + 1 :]), differs)
-    return Failure(program, compare(program, torch, module))
-
-
-def shorter(program: Program, candidate: Program, differs: Callable[[Program], bool]) -> Program:
-    return candidate if differs(candidate) else program
+            failure = shorter(failure, (*failure.program[:i], replace(step, mode=""), *failure.program[i + 1 :]))
+    return failure
 
 
 def script(failure: Failure, torch: ModuleType, module: ModuleType) -> str:
