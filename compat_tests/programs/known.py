@@ -160,7 +160,8 @@ KNOWN = (
         "tangents of a custom function's tangents",
         "PyTorch does not differentiate the `jvp` of a custom function once more by an outer jvp, and is wrong",
         lambda program, d: (
-            d.field == "values" and anywhere(program, "(jvp|jacfwd|hessian).*jvp.*Double|Double.*jvp.*jvp")
+            (d.field == "values" or d.stage == "gradients")
+            and anywhere(program, "(jvp|jacfwd|hessian).*jvp.*Double|Double.*jvp.*jvp")
         ),
     ),
     Known(
