@@ -342,6 +342,15 @@ KNOWN = (
         lambda program, d: d.field == "error's text" and says(d.expected, "Expected 0D or 1D tensor in the tensor"),
     ),
     Known(
+        "sizes that are not there",
+        "PyTorch tells of a 0-dim tensor's first size, which is whatever its memory held before",
+        lambda program, d: (
+            d.field == "error's text"
+            and says(d.expected, "index .* is out of bounds for dimension 0 with size 1")
+            and says(d.actual, "index .* is out of bounds for dimension 0 with size 0")
+        ),
+    ),
+    Known(
         "attention of nothing",
         "PyTorch does not look at how many features queries and keys have where a result has no elements",
         lambda program, d: (
