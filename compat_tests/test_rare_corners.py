@@ -32,6 +32,27 @@ F.pad(torch.ones(1, 1, 3), (1, 1), mode="x", value=2)
 torch.ones(4, 4).to_sparse(layout=torch.sparse_bsr, blocksize=(3, 1))
 torch.ones(4, 4).to_sparse_bsr((3, 1))
 torch.Generator("meta")
+torch.norm(torch.ones(2, 3, 4), "nuc", (0, 1, 2))
+torch.norm(torch.ones(2, 3, 4), "nuc", 0)
+torch.norm(torch.ones(2, 3, 4), "nuc", (0, 0))
+torch.norm(torch.ones(2, 3).long(), "nuc")
+torch.nuclear_norm(torch.ones(2, 3), (0,))
+torch.frobenius_norm(torch.ones(2, 3, 4), (0, 1, 2))
+torch.chain_matmul()
+torch.chain_matmul(torch.ones(2, 3), torch.ones(2))
+F.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.1]))
+F.binary_cross_entropy(torch.tensor([0.5, 0.5]), torch.tensor([0.5, -0.1]), torch.tensor([2.0, 1.0]))
+F.binary_cross_entropy(torch.tensor([0.5], requires_grad=True), torch.tensor([float("nan")]))
+F.binary_cross_entropy(torch.tensor([1.5]), torch.tensor([1.1]))
+torch.ones(3, 4).expand(3, -2)
+torch.ones(3, 4).expand(-2, 3, 4)
+torch.ones(3, 1).expand(3, -2)
+torch.ones(3, 4).expand(-2, -2, 4)
+torch.tensor(1.0).expand(-1, 2)
+torch.take_along_dim(torch.ones(3, 4), torch.tensor([1.0, 2.0]))
+torch.take_along_dim(torch.ones(3, 4), torch.tensor([1, 2]).short())
+torch.take_along_dim(torch.ones(3, 4), torch.tensor([1.0, 2.0]), 0)
+torch.take_along_dim(torch.ones(3, 4), torch.tensor([[1.0, 2.0]]), 0)
 """.strip().splitlines()
 
 GIVEN = """
@@ -49,6 +70,18 @@ torch.mm(torch.ones(2, 0, dtype=torch.complex32), torch.ones(0, 3, dtype=torch.c
 torch.bmm(torch.ones(0, 2, 2, dtype=torch.complex32), torch.ones(0, 2, 2, dtype=torch.complex32))
 F.linear(torch.ones(0, 2, dtype=torch.complex32), torch.ones(3, 2, dtype=torch.complex32)).shape
 torch.Generator("cpu:1").device
+torch.norm(torch.ones(2, 3, 4), "nuc", (0, 1))
+torch.norm(torch.ones(3, 4), "nuc", keepdim=True, dtype=torch.float64)
+torch.nuclear_norm(torch.ones(2, 3, 4), keepdim=True)
+torch.frobenius_norm(torch.ones(2, 3, 4), (0, 1))
+torch.chain_matmul(torch.ones(2, 3))
+torch.logit(torch.tensor([0.1, 0.4, 0.5, 0.6, 0.9, float("nan")]), 0.6)
+torch.special.logit(torch.tensor([0.1, 0.4, 0.5, 0.6, 0.9]).half(), 0.6)
+torch.autograd.grad(torch.logit(x := torch.tensor([0.1, 0.5, 0.9], requires_grad=True), 0.6).sum(), x)
+torch.take_along_dim(torch.ones(3, 4), torch.tensor([1, 2]).int())
+(torch.blackman_window(5) > 0).tolist(), torch.blackman_window(5, dtype=torch.float64)
+[getattr(torch, f"{name}_window")(7, False) for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")]
+[getattr(torch, f"{name}_window")(6, dtype=torch.float64) for name in ("hann", "hamming", "blackman", "kaiser")]
 """.strip().splitlines()
 
 LAID = """
