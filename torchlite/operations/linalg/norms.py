@@ -7,8 +7,7 @@ from typing import Any
 
 from ...core.declare import Composite, describe, published
 from ...core.machine import Tensor
-from ...core.values import dt, strided, wrap_dim
-from ...core.values.errors import warn_once
+from ...core.values import dt, strided, warn_once, wrap_dim
 from ..reductions.vector_norms import check_norm_dtype, norm_of_sparse, vector_norm
 from .base import check_inexact, check_matrices, check_square, offer_op
 from .solve import inverse
