@@ -139,7 +139,7 @@ class Factory:
             if values is None:
                 if needs_dispatch(args, kwargs):
                     return dispatch(public, args, kwargs)
-                if self.spread and len(args) > like and hasattr(args[like], "__index__"):
+                if self.spread and len(args) > like and self.signature.params[like].takes_item(args[like]):
                     args = (*args[:like], tuple(args[like:]))
                 values = self.signature.bind(args, kwargs, self.method)
             result = self.run(values)
