@@ -248,14 +248,6 @@ class Param:
             return (self.convert(value),) * self.repeats
         raise Mismatch
 
-    def takes_item(self, value: Any) -> bool:
-        """Whether `value` may stand in a list that this parameter takes."""
-        try:
-            self.convert(value)
-        except Mismatch as misfit:
-            return isinstance(misfit, TooLong)
-        return True
-
     @property
     def called(self) -> str:
         """Its name in calls: the first tensor of a function is its `input`, the first list is what it is."""

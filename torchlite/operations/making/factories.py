@@ -475,7 +475,8 @@ def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
             raise not_implemented_for("arange_cpu", d)
         points = length + 1 if periodic else length
         backend.check_room((points,), d.numpy)
-        places = np.arange(points).astype(np.float64 if d is dt.float64 else np.float32) / (points - 1)
+        precision: Any = np.float64 if d is dt.float64 else np.float32
+        places = np.arange(points).astype(precision) / (points - 1)
         return _from_host(shape(places, *parameters)[:length], d, backend)
 
     called = name.removesuffix("_window").capitalize()
