@@ -205,6 +205,7 @@ def test_switches_take_truth_values_alone(torch, tell):
     for value in (1, None):
         _tried(tell, setattr, x, "requires_grad", value)
     tell(x.requires_grad, torch.is_grad_enabled())
+    tell(repr(torch.set_grad_enabled(True)), str(torch.set_grad_enabled(True)))
 
 
 @same_story

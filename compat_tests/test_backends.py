@@ -20,6 +20,8 @@ from torchlite.testing.backend import family, main, run_op
 from torchlite.testing.strict import StrictArray, xp
 from torchlite.testing.surface import listed, of_cupy
 
+from .side_by_side import same_story
+
 FAMILIES = sorted({family(op) for op in registry.values()})
 
 
@@ -71,9 +73,19 @@ def test_cuda_without_a_device_is_refused_as_pytorch_does() -> None:
     else:
         pytest.skip("there is a CUDA device")
     assert torch.device("cuda:1").index == 1
-    for make in (lambda: torch.zeros(1).cuda(), lambda: torch.zeros(1).to("cuda:1"), lambda: torch.ones(1, device=0)):
+    for make in (lambda: torch.zeros(1).cuda(), lambda: torch.zeros(1).to("cuda:1"), lambda: torch.ones(1).to("cuda")):
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
             make()
+
+
+@pytest.mark.parametrize("index", [0, 3, -1])
+@pytest.mark.parametrize(
+    "asked", ["device(i)", "ones(1, device=i)", "ones(1).to(i)", "nn.Linear(1, 1).to(i)", "set_default_device(i)"]
+)
+def test_a_number_alone_is_a_device_of_an_accelerator(asked: str, index: int) -> None:
+    if torch.accelerator.is_available():
+        pytest.skip("there is a CUDA device")
+    same_story(lambda torch, tell: eval(f"torch.{asked}", {"torch": torch, "i": index}))()
 
 
 def documented_example() -> str:

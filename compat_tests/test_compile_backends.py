@@ -68,6 +68,42 @@ def test_what_a_backend_gives_is_what_runs(torch: Any, tell: Any) -> None:
     tell(backend.graphs, backend.runs)
 
 
+class Scaled:
+    """Whose methods call themselves and their arguments as they like."""
+
+    def of(this, given: Any) -> Any:
+        return given.relu()
+
+    @staticmethod
+    def alone(z: Any) -> Any:
+        return z.relu()
+
+    @classmethod
+    def by_class(kind, z: Any) -> Any:
+        return z.relu()
+
+
+@same_story
+def test_inputs_are_called_as_functions_call_them(torch: Any, tell: Any) -> None:
+    class Net(torch.nn.Module):
+        def __init__(me) -> None:
+            super().__init__()
+            me.register_buffer("scale", torch.ones(3))
+
+        def forward(me, x: Any) -> Any:
+            return x.relu() * me.scale
+
+        def other(it, y: Any) -> Any:
+            return y.relu() * it.scale
+
+    def names(gm: Any, inputs: Any) -> Any:
+        tell([n.name for n in gm.graph.nodes if n.op == "placeholder"])
+        return gm.forward
+
+    for called in (Net(), Net().other, Scaled().of, Scaled.alone, Scaled.by_class, lambda q: q.relu()):
+        torch.compile(called, backend=names)(torch.ones(2, 3))
+
+
 @same_story
 def test_graphs_write_in_place_and_keep_to_grad_mode(torch: Any, tell: Any) -> None:
     backend, weight, counts = Backend(torch), torch.ones(3, requires_grad=True), torch.zeros(3)

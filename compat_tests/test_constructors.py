@@ -171,6 +171,17 @@ torch.ones(2).__dlpack__(stream=1)
 torch.ones(2).__dlpack__(stream="a")
 torch.ones(2, device="meta").__dlpack_device__()
 torch.ones(2) == np.array([1.0, 2.0])
+torch.zeros(torch.tensor([2, 3]))
+torch.zeros(torch.tensor(2))
+torch.zeros(True)
+torch.zeros((True,))
+torch.ones(True)
+torch.empty(np.array([2, 3]))
+torch.zeros(np.array(2))
+torch.zeros(2.0)
+torch.zeros(2**63)
+torch.randn(torch.tensor([2, 3]))
+torch.rand(True)
 np.array([1.0, 2.0]) == torch.ones(2)
 """
 FORMS = """
@@ -218,6 +229,42 @@ torch.ones(2).map2_(torch.ones(2), torch.ones(2), lambda a, b, c: a + b + c)
 torch.ones(2).bool()._is_all_true()
 torch.ones(2).__delitem__(0)
 """
+
+
+class Exported:
+    """What tells of its memory by DLPack alone."""
+
+    def __init__(self, torch: Any, **more: Any) -> None:
+        self.tensor = torch.arange(3)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.tensor.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class Both(Exported):
+    """What is an array to NumPy, too."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.zeros(2)
+
+
+@pytest.mark.parametrize("kind", [Exported, Both])
+def test_what_dlpack_tells_of_is_data(kind: Any) -> None:
+    @same_story
+    def program(torch: Any, tell: Any) -> None:
+        given = kind(torch)
+        shared = torch.as_tensor(given)
+        tell(shared, shared.data_ptr() == given.tensor.data_ptr(), torch.as_tensor(given, dtype=torch.float32))
+        copied = torch.tensor(given)
+        tell(copied, copied.data_ptr() == given.tensor.data_ptr())
+        tell(torch.ones(2).new_tensor(given), torch.asarray(given))
+        tell(torch.tensor(given, dtype=torch.float32, requires_grad=True), torch.tensor(given, device="meta"))
+        torch.tensor(given, requires_grad=True)
+
+    program()
 
 
 @pytest.mark.parametrize("expression", (LEGACY + VALUES + SEQUENCES + SHARING + FORMS).strip().splitlines())

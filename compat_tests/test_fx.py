@@ -7,6 +7,7 @@ import importlib.util
 import operator
 import pickle
 import re
+import typing
 
 import pytest
 
@@ -231,6 +232,27 @@ def test_modules_become_graphs_of_their_parts(capsys):
             assert lib.equal(copied(x)["sum"], module(x)["sum"])
         assert copy.deepcopy(module).code == module.code
     assert texts[0] == texts[1]
+
+
+def annotated(lib):
+    """A traced module whose `forward` says what its arguments are."""
+
+    class Scaled(lib.nn.Module):
+        def forward(self, x, by=2, names=None):
+            return x * by
+
+    Scaled.forward.__annotations__ = {"x": lib.Tensor, "by": int, "names": typing.List[str], "return": lib.Tensor}  # noqa: UP006
+    return fx_of(lib).symbolic_trace(Scaled())
+
+
+def test_annotations_survive_pickles():
+    told = []
+    for lib in (torch, torchlite):
+        module = annotated(lib)
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(module))))
+        assert [node.type for node in again.graph.nodes] == [node.type for node in module.graph.nodes]
+        told.append(plain(again.code, lib))
+    assert told[0] == told[1]
 
 
 @BOTH

@@ -104,7 +104,10 @@ F.softmax(s, -1); F.layer_norm(s, (3, )); F.dropout(s, 0.); s.clone(); s.detach(
 s.double(); s.sum(-1); s.to(torch.float64); s.requires_grad; N.nested_tensor([[1, 2], [3]]); N.nested_tensor([]);
 N.as_nested_tensor([a, b]); N.as_nested_tensor(s); N.as_nested_tensor(g(2, 3, 4)); torch.zeros_like(s);
 torch.ones_like(s); s==s; s.sin(); s.sum(1); s.reshape(3, -1, 1, 3); s.view(3, -1, 3); s._nested_tensor_size();
-s.chunk(3, -1);
+s.chunk(3, -1); torch.cat([s, s]); torch.cat([s, s * 2], dim=-1); torch.cat([s, s.double()], -3); torch.concat((s, ));
+torch.vstack([s, s]); torch.cat([s, torch.ones(3, 2, 3)]); N.to_padded_tensor(s, 0., (2, 5, 3));
+N.to_padded_tensor(s, 0., (3, 1, 3)); N.to_padded_tensor(s, 0., (3, 3)); N.to_padded_tensor(s, 7., (4, 5, 4));
+s.detach().requires_grad_();
 """
 PROGRAMS = """
 r.to_padded_tensor(0.).sum().backward(); r.grad
@@ -265,6 +268,24 @@ def test_copies_and_operands_of_other_lengths(torch, tell):
         with pytest.raises((RuntimeError, ValueError, NotImplementedError)) as refused:
             call()
         tell(type(refused.value), re.sub(r"j\d+", "j", str(refused.value)))
+
+
+def test_what_comes_of_strided_ones_shows_so() -> None:
+    nested = torchlite.nested.nested_tensor([torchlite.ones(2), torchlite.ones(1)], requires_grad=True)
+    assert repr(torchlite.cat([nested, nested])).endswith("], grad_fn=<NestedTensorFromComponentsBackward>)")
+    torchlite.cat([nested, nested * 2]).to_padded_tensor(0.0, (5, 3)).sum().backward()
+    assert [t.tolist() for t in nested.grad.unbind()] == [[3.0, 3.0], [3.0]]
+
+
+@same_story
+def test_prototypes_are_said_to_be_ones(torch, tell):
+    warnings.simplefilter("ignore")  # and asked for once more
+    torch.nested.nested_tensor([torch.ones(2)])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])
+        torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    tell([(w.category, str(w.message).partition(" (Triggered")[0]) for w in seen])
 
 
 @same_story

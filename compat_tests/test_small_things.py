@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import typing
 import warnings
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,20 @@ def test_jit_decorators(torch, tell):
     tell(jit.unused(double) is double, jit.export(double) is double, jit.is_scripting(), jit.is_tracing())
     tell(jit.annotate(int, 3), jit.isinstance(3, int), jit.wait(jit.fork(double, torch.ones(1))))
     tell(tried(jit.script, 3), jit.set_fusion_strategy([("STATIC", 2)])[0])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    """
+    [], List[int]; ["a"], List[int]; [1, "a"], List[int]; [[1]], List[List[int]]; [1], list[int]; [1.0], list[int]
+    {}, Dict[str, int]; {"a": "b"}, Dict[str, int]; {"a": [1]}, Dict[str, List[int]]; (1, "a"), Tuple[int, str]
+    (1, 2, 3), Tuple[int, str]; (1,), Tuple[int, ...]; (), Tuple[int]; None, Optional[int]; "a", Optional[int]
+    "a", Union[int, str]; [3], int | list[int]; ["a"], Optional[List[int]]; {1}, Set[int]; [1], list; {}, Dict
+    (), Tuple; None, Optional; 3, (int, List); 3, (str, List); 3, [int]; 3, 3; 3, Any; [True], List[int]
+    """.strip().replace("\n", ";").split(";"),
+)  # fmt: skip
+def test_what_containers_hold_is_asked_for(asked):
+    same_story(lambda torch, tell: eval(f"torch.jit.isinstance({asked.strip()})", {"torch": torch, **vars(typing)}))()
 
 
 @same_story

@@ -55,6 +55,17 @@ def test_optimizers_on_sparse_gradients(kind: str) -> None:
     same_story(lambda torch, tell: _steps(torch, tell, kind))()
 
 
+@pytest.mark.parametrize("kind", ["Adafactor", "Muon"])
+def test_optimizers_of_whole_matrices_refuse_sparse_gradients(kind: str) -> None:
+    @same_story
+    def program(torch, tell):
+        p = torch.nn.Parameter(torch.ones(2, 2))
+        p.grad = torch.ones(2, 2).to_sparse()
+        getattr(torch.optim, kind)([p]).step()
+
+    program()
+
+
 @same_story
 def test_sparse_adam_refuses(torch, tell):
     p = torch.nn.Parameter(torch.ones(2, 2))

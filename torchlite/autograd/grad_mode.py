@@ -154,6 +154,9 @@ class set_grad_enabled(SetAtOnce, _Decorating):
     def _inside(self, mode: Mode) -> Mode:
         return with_grad(mode, self.enabled)
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def __call__(self, func: F) -> F:
         local.state.mode = self._outer
         return grad_enabled(self.enabled)(func)

@@ -179,9 +179,12 @@ class Capture:
 def _names(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[int, str]:
     """What placeholders are called: by the names of arguments, and by where parameters stand in a module."""
     module = fn if isinstance(fn, Module) else getattr(fn, "__self__", None)
-    code = getattr(getattr(fn.forward if isinstance(fn, Module) else fn, "__func__", fn), "__code__", None)
+    called = fn.forward if isinstance(fn, Module) else fn
+    code = getattr(getattr(called, "__func__", called), "__code__", None)
     own = code.co_varnames[: code.co_argcount] if code is not None else ()
-    own = own[1:] if isinstance(module, Module) and own[:1] == ("self",) else own
+    owner = "self"
+    if own and hasattr(called, "__func__"):
+        owner, *own = own
     named = [*zip(own, args), *kwargs.items()]
     names = {id(t): f"L_{name}_" for name, t in named if isinstance(t, Tensor)}
     if isinstance(module, Module):
@@ -189,7 +192,7 @@ def _names(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) 
         for kind, tensors in kinds:
             for path, t in tensors:
                 *modules, name = path.split(".")
-                names[id(t)] = "_".join(["L_self", *[f"modules_{m}" for m in modules], kind, name, ""])
+                names[id(t)] = "_".join([f"L_{owner}", *[f"modules_{m}" for m in modules], kind, name, ""])
     return names
 
 

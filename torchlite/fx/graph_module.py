@@ -34,7 +34,7 @@ def _exec_with_source(src: str, names: dict[str, Any]) -> None:
     """Run code that tracebacks can show."""
     file = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[file] = (len(src), None, [line + "\n" for line in src.splitlines()], file)
-    exec(compile(src, file, "exec"), names)
+    exec(compile(src, file, "exec", dont_inherit=True), names)
 
 
 def _forward_from_src(src: str, names: dict[str, Any]) -> Callable[..., Any]:

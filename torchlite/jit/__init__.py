@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
@@ -10,6 +11,7 @@ from ..core.values import Told
 from ..faces import later
 from ..futures import Future
 from ..nn.modules.module import Module
+from ._instances import isinstance
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate",
@@ -19,7 +21,6 @@ __all__ = [
 ]  # fmt: skip
 
 _T = TypeVar("_T")
-_is_instance = isinstance
 
 
 class Error(Told, RuntimeError):
@@ -71,7 +72,7 @@ def trace(
     example_kwarg_inputs: dict[str, Any] | None = None, **_: Any,
 ) -> Any:  # fmt: skip
     """`func` itself, a function or a module, which is called once with the example."""
-    args = example_inputs if _is_instance(example_inputs, (tuple, list)) else (example_inputs,)
+    args = example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     if example_kwarg_inputs is not None:
         func(**example_kwarg_inputs)
     else:
@@ -134,12 +135,6 @@ def optimize_for_inference(mod: _T, other_methods: list[str] | None = None) -> _
 def annotate(the_type: Any, the_value: _T) -> _T:
     """The value."""
     return the_value
-
-
-def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether a value is of a type, in whose parameters nobody looks."""
-    kinds = target_type if _is_instance(target_type, tuple) else (target_type,)
-    return _is_instance(obj, tuple(getattr(kind, "__origin__", kind) for kind in kinds))
 
 
 # ---- questions and settings

@@ -13,9 +13,10 @@ from typing import Any
 from ..autograd.function import Function
 from ..core.declare import Elementwise, rules_in
 from ..core.machine import Tensor
+from ..core.machine.format import said_of_history
 from ..core.machine.registry import registry
 from ..core.state import local
-from ..core.values import missing_kernel_of, wrap_dim
+from ..core.values import dt, missing_kernel_of, warn_once, wrap_dim
 from ..operations.formulas import tensors
 from ._internal.by_name import call_by_rule, name_of, without_elements
 
@@ -27,6 +28,11 @@ class StridedNested(Tensor):
 
     @staticmethod
     def __new__(cls: Any, components: Sequence[Tensor], requires_grad: bool = False) -> Any:
+        warn_once(
+            "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend "
+            "specifying layout=torch.jagged when constructing a nested tensor, as this layout receives active "
+            "development, has better operator coverage, and works with torch.compile."
+        )
         first = components[0] if components else tensors.empty(0)
         shape = (len(components), *[max(sizes) for sizes in zip(*[t.shape for t in components])])
         made = without_elements(cls, shape, first)
@@ -73,7 +79,7 @@ class StridedNested(Tensor):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         parts = [t.detach().requires_grad_(self.requires_grad) for t in self._components]
         shown = [textwrap.indent(repr(t), "  ", lambda line: True) for t in parts]
-        return "nested_tensor([\n" + ",\n".join(shown) + "\n])"
+        return "nested_tensor([\n" + ",\n".join(shown) + "\n" + ", ".join(["]", *said_of_history(self)]) + ")"
 
     def __len__(self) -> int:
         return len(self._components)
@@ -90,7 +96,8 @@ class StridedNested(Tensor):
         name = func.overloadpacket.__name__
         rule = _RULES.get(name)
         if rule is None:
-            raise missing_kernel_of(name, _Named(args[0]._backend.device))
+            one = args[0] if isinstance(args[0], Tensor) else args[0][0]
+            raise missing_kernel_of(name, _Named(one._backend.device))
         return rule(func, *args, **(kwargs or {}))
 
 
@@ -218,9 +225,16 @@ def _item(func: Callable[..., Any], self: StridedNested, index: Any, *more: Any)
 
 def _padded(self: StridedNested, padding: float, output_size: Any) -> Tensor:
     parts = components_of(self)
-    sizes = output_size[1:] if output_size is not None else [max(n) for n in zip(*[t.shape for t in parts])]
+    least = [len(parts), *[max(n) for n in zip(*[t.shape for t in parts])]]
+    count, *sizes = least if output_size is None else output_size
+    if 1 + len(sizes) != len(least):
+        raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting is not supported.")
+    if any(n < needed for n, needed in zip([count, *sizes], least)):
+        raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
     pad = [[m for n, have in zip(reversed(sizes), reversed(t.shape)) for m in (0, n - have)] for t in parts]
-    return tensors.stack([tensors.constant_pad_nd(t, p, padding) for t, p in zip(parts, pad)])
+    whole = tensors.stack([tensors.constant_pad_nd(t, p, padding) for t, p in zip(parts, pad)])
+    more = count - len(parts)
+    return tensors.constant_pad_nd(whole, [0, 0] * len(sizes) + [0, more], padding) if more else whole
 
 
 def _along(name: str, how_many: int, func: Callable[..., Any], self: StridedNested, *args: Any, **kwargs: Any) -> Any:
@@ -275,6 +289,17 @@ def _view(func: Callable[..., Any], self: StridedNested, *shape: Any) -> Any:
         return [t.shape[d] if n == -1 and d < t.dim() else n for d, n in enumerate(sizes[1:])]
 
     return strided_from_list([getattr(t, name_of(func))(own(t)) for t in parts])
+
+
+@_rule("cat")
+def _cat(func: Callable[..., Any], several: Sequence[Any], dim: int = 0) -> Any:
+    if not all(isinstance(t, StridedNested) for t in several):
+        raise RuntimeError("Expected each tensor in given list to be nested.")
+    d = wrap_dim(dim, several[0].dim())
+    if d:
+        return strided_from_list([func(parts, d - 1) for parts in zip(*map(components_of, several))])
+    common = functools.reduce(dt.promote_types, [t.dtype for t in several])
+    return strided_from_list([part.to(common) for t in several for part in components_of(t)])
 
 
 @_rule("chunk split")

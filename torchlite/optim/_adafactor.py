@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import finfo, preserve_format, strided
+from ..core.values import finfo, preserve_format
 from .by_tensor import OnTensors
 from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
@@ -48,8 +48,6 @@ class Adafactor(OnTensors):
                 kept["step"] = functions["tensor"](float(kept["step"]), dtype=scalar_dtype())
 
     def begin(self, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
-        if grad.layout is not strided:
-            raise RuntimeError("Adafactor does not support sparse gradients")
         state["step"] = functions["tensor"](0.0, dtype=scalar_dtype())
         if p.dim() > 1:
             state["row_var"] = grad.new_zeros((*p.shape[:-1], 1))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
+from ..core.values import strided
 from .optimizer import Optimizer
 
 
@@ -22,7 +23,9 @@ class OnTensors(Optimizer):
         raise NotImplementedError
 
     def check(self, p: Tensor, group: dict[str, Any]) -> None:
-        """Refuse a parameter, or options, before any is changed."""
+        """Refuse a parameter, its gradient, or options, before any is changed."""
+        if p.grad is not None and p.grad.layout is not strided:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
         if p.is_complex():
             raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
 

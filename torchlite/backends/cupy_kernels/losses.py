@@ -107,7 +107,7 @@ _in_unit = cupy.ElementwiseKernel(
 )  # fmt: skip
 
 
-def check_probabilities(x: Any) -> None:
+def check_probabilities(x: Any, _name: str) -> None:
     """Let the next wait for the device raise, if an element does not lie between 0 and 1."""
     if x.size:
         _in_unit(x, int(asserts.places()))

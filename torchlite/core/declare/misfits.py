@@ -83,6 +83,15 @@ def _not_unpacked(name: str, param: Param, value: Any) -> str | None:
     return None
 
 
+def takes_item(param: Param, value: Any) -> bool:
+    """Whether `value` may stand in a list that a parameter takes."""
+    try:
+        param.convert(value)
+    except Mismatch as misfit:
+        return isinstance(misfit, TooLong)
+    return True
+
+
 def _first(param: Param, value: Any) -> Any:
     longer = param.type == "int" and param.sequence and isinstance(value, (list, tuple)) and len(value) > 1
     return value[:1] if longer else value

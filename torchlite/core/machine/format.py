@@ -134,6 +134,19 @@ def _sparse_str(t: Any) -> str:
 _COMPRESSED_PARTS = {True: ("crow_indices", "col_indices"), False: ("ccol_indices", "row_indices")}
 
 
+def said_of_history(t: Any) -> Iterator[str]:
+    """How a tensor shows where it comes from, or that gradients are wanted for it."""
+    try:
+        node = t.grad_fn
+    except RuntimeError:  # a view whose history an in-place operation has made unusable
+        yield "grad_fn=<Invalid>"
+    else:
+        if node is not None:
+            yield f"grad_fn=<{name_of(node).rpartition('::')[2]}>"
+        elif t.requires_grad:
+            yield "requires_grad=True"
+
+
 def _suffixes(t: Any) -> Iterator[str]:
     """The part of a `repr` after the elements: size, dtype, device, history."""
     meta = t.device.type == "meta"
@@ -154,15 +167,7 @@ def _suffixes(t: Any) -> Iterator[str]:
         yield f"dtype={t.dtype}"
     if sparse:
         yield f"layout={t.layout}"
-    try:
-        node = t.grad_fn
-    except RuntimeError:  # a view whose history an in-place operation has made unusable
-        yield "grad_fn=<Invalid>"
-    else:
-        if node is not None:
-            yield f"grad_fn=<{name_of(node).rpartition('::')[2]}>"
-        elif t.requires_grad:
-            yield "requires_grad=True"
+    yield from said_of_history(t)
     for level in local.state.mode.moving:
         tangent = level.of(t)
         if tangent is not None:

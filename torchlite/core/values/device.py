@@ -45,7 +45,7 @@ class device(Context):
         if index is None and isinstance(type, device):
             type, index = type.type, type.index
         elif index is None and _is_index(type):
-            type, index = "cuda", type
+            type, index = _of_index(_checked_index(type))
         elif not isinstance(type, str):
             raise _no_device(type) if index is None else TypeError(
                 f"device(): argument 'type' (position 1) must be str, not {type_name(type)}"
@@ -100,6 +100,15 @@ def _no_device(value: Any) -> TypeError:
         " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
         f"(!{got}!)\n * (str type, int index = -1)\n"
     )
+
+
+def _of_index(index: int) -> tuple[str, int]:
+    """Which device is meant by a number alone."""
+    try:
+        get_backend("cuda")
+    except AssertionError as error:
+        raise RuntimeError("Cannot access accelerator device when none is available.") from error
+    return "cuda", index
 
 
 def _is_index(value: Any) -> bool:

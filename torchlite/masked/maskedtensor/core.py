@@ -12,7 +12,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...core.machine import Tensor
 from ...core.state import local
-from ...core.values import dt, sparse_coo, sparse_csr, strided, warn
+from ...core.values import dt, sparse_coo, sparse_csr, strided, warn, warn_once
 from .operations import rule_of
 from .reductions import reduction_of
 
@@ -45,6 +45,11 @@ class MaskedTensor(Tensor):
     @staticmethod
     def __new__(cls: Any, data: Any, mask: Any, requires_grad: bool = False) -> Any:
         _check(data, mask)
+        warn_once(
+            "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a "
+            "Github issue for features requests and see our documentation on the torch.masked module for further "
+            "information about the project."
+        )
         if data.requires_grad:
             warn(
                 "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you "

@@ -183,22 +183,30 @@ def _check_sizes(
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, dilated: bool) -> None:
     d = input.dtype
+    if not transposed:
+        _check_bias_dtype(d, bias)
     if weight.dtype is not d:
+        one, other = [errors.type_text(t.dtype, t.device) for t in (input, weight)]
         if d in (dt.float32, dt.bfloat16, dt.float16):
-            one, other = [errors.type_text(t.dtype, t.device) for t in (input, weight)]
             raise RuntimeError(
                 f"Input type ({one}) and weight type ({other}) should be the same or input should be a MKLDNN tensor "
                 "and weight is a dense tensor"
             )
+        if d.is_complex:
+            raise RuntimeError(f"Input type ({one}) and weight type ({other}) should be the same")
         raise RuntimeError(f"expected scalar type {d.legacy} but found {weight.dtype.legacy}")
-    if bias is not None and bias.dtype is not d:
-        raise RuntimeError(f"Input type ({d.cname}) and bias type ({bias.dtype.cname}) should be the same")
+    _check_bias_dtype(d, bias)
     if (d in dt.INTEGERS and d is not dt.int64 and (transposed or dilated)) or d not in dt.NUMBERS:
         volumes = input.dim() == 5
         raise errors.not_implemented_for(
             f"slow_conv_transpose{2 + volumes}d_out_cpu" if transposed else "slow_conv_dilated<>" if dilated
             else "compute_columns3d" if volumes else "slow_conv2d_cpu", d,
         )  # fmt: skip
+
+
+def _check_bias_dtype(d: dt.dtype, bias: Tensor | None) -> None:
+    if bias is not None and bias.dtype is not d:
+        raise RuntimeError(f"Input type ({d.cname}) and bias type ({bias.dtype.cname}) should be the same")
 
 
 # ---- batches

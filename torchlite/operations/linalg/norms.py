@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite, describe
+from ...core.declare import Composite, describe, published
 from ...core.machine import Tensor
-from ...core.values import dt, wrap_dim
-from ..reductions.vector_norms import check_norm_dtype, vector_norm
+from ...core.values import dt, strided, warn_once, wrap_dim
+from ..reductions.vector_norms import check_norm_dtype, norm_of_sparse, vector_norm
 from .base import check_inexact, check_matrices, check_square, offer_op
 from .solve import inverse
 from .svd import svdvals
@@ -88,6 +88,58 @@ for _name, _f, _forms in (
     ])  # fmt: skip
 
 
+# ---- under their older names
+
+
+def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """The op that a norm of a plain order comes to."""
+    if isinstance(p, str) and p != "fro":
+        return None
+    order = 2 if p is None or p == "fro" else p
+    op = vector_norm if input._backend.layout is strided else norm_of_sparse
+    return op, op.bind((input, order, dim, keepdim), {"dtype": dtype})
+
+
+@published(
+    "norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)",
+    comes_to=_plain_norm,
+)
+def older_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
+    if p == "nuc" or (p == "fro" and dim is not None and len(dim) > 2):
+        return matrix_norm(input, p, tuple(range(input.dim())) if dim is None else dim, keepdim, dtype)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    op, values = _plain_norm(input, p, dim, keepdim, dtype)
+    return op.apply(*values)
+
+
+def _warn_of_age(name: str, newer: str) -> None:
+    warn_once(
+        f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed in a future PyTorch "
+        f"release. Please use `linalg.{newer}, dim, keepdim)` instead"
+    )
+
+
+@published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False)
+def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The norm of matrices, as of vectors."""
+    _warn_of_age("frobenius_norm", "vector_norm(A, 2.")
+    if len(dim) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
+    return vector_norm.apply(self, 2.0, dim, keepdim, None)
+
+
+@published("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", method=False)
+def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
+    _warn_of_age("nuclear_norm", "matrix_norm(A, 'nuc'")
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, None)
+
+
+# ---- the condition number
+
+
 def _of_all(t: Tensor, p: Any) -> Tensor:
     return matrix_norm(t, p, (-2, -1), False, None)
 
@@ -128,4 +180,5 @@ describe(
     tensor(5.)
     """,
     linalg_vector_norm="The norm of vectors: of all elements, or along dimensions.",
+    norm="The norm of a matrix or a vector, of all elements or along dimensions.",
 )

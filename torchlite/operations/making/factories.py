@@ -475,7 +475,9 @@ def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
             raise not_implemented_for("arange_cpu", d)
         points = length + 1 if periodic else length
         backend.check_room((points,), d.numpy)
-        return _from_host(shape(np.arange(points) / (points - 1), *parameters)[:length], d, backend)
+        precision: Any = np.float64 if d is dt.float64 else np.float32
+        places = np.arange(points).astype(precision) / (points - 1)
+        return _from_host(shape(places, *parameters)[:length], d, backend)
 
     called = name.removesuffix("_window").capitalize()
     make.__doc__ = f"The {called} window over `window_length` points; its first point would follow if it is `periodic`."
@@ -488,5 +490,5 @@ def _cosines(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
 _window("hann_window", "", lambda x: _cosines(x, 0.5, 0.5))
 _window("hamming_window", ", float alpha=0.54, float beta=0.46", _cosines)
 _window("bartlett_window", "", lambda x: 1 - np.abs(2 * x - 1))
-_window("blackman_window", "", lambda x: 0.42 - 0.5 * np.cos(2 * np.pi * x) + 0.08 * np.cos(4 * np.pi * x))
+_window("blackman_window", "", lambda x: 0.08 * np.cos(4 * np.pi * x) - 0.5 * np.cos(2 * np.pi * x) + 0.42)
 _window("kaiser_window", ", float beta=12.0", lambda x, beta: np.i0(beta * np.sqrt(1 - (2 * x - 1) ** 2)) / np.i0(beta))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, publish_as, tell
+from ...core.declare.misfits import takes_item
 from ...core.machine import (
     MISSED,
     Plan,
@@ -139,7 +140,7 @@ class Factory:
             if values is None:
                 if needs_dispatch(args, kwargs):
                     return dispatch(public, args, kwargs)
-                if self.spread and len(args) > like and hasattr(args[like], "__index__"):
+                if self.spread and len(args) > like and takes_item(self.signature.params[like], args[like]):
                     args = (*args[:like], tuple(args[like:]))
                 values = self.signature.bind(args, kwargs, self.method)
             result = self.run(values)

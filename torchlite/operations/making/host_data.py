@@ -55,9 +55,11 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
 
 
 def _borrowed(data: Any) -> Any:
-    """A tensor over the memory of an object of a CUDA device; other objects as they are."""
-    if isinstance(data, TensorBase) or not hasattr(data, "__cuda_array_interface__"):
+    """A tensor over the memory of an object of a CUDA device, or of one that DLPack tells of; others as they are."""
+    if isinstance(data, (TensorBase, np.ndarray)):
         return data
+    if not hasattr(data, "__cuda_array_interface__"):
+        return functions["from_dlpack"](data) if hasattr(data, "__dlpack__") else data
     backend: Any = get_backend("cuda")
     array = backend.borrow(data)
     return wrap(array, dt.of_numpy(array.dtype), backend)

@@ -80,8 +80,6 @@ def _into_along(out: Any, take: Any, values: Sequence[Any], name: str) -> Any:
 @published("take_along_dim(Tensor self, Tensor indices, int? dim=None)", into=_into_along)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
-    if indices.dtype is not dt.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
     if dim is None:
         return input.view((-1,)).gather(0, indices.view((-1,)))
     if input.dim() != indices.dim():
@@ -89,6 +87,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
     dim = wrap_dim(dim, input.dim())
     size = input.size(dim)
     common = broadcast_shapes(

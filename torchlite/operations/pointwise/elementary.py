@@ -145,7 +145,8 @@ publish(sigmoid, inplace=True)
 
 def _logit(xp: Namespace, x: Array, eps: float | None) -> Array:
     if eps is not None:
-        x = xp.minimum(xp.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
+        least, most = x.dtype.type(eps), x.dtype.type(1 - eps)
+        x = xp.where(x < least, least, xp.minimum(x, most))  # the least, where it is more than the most
     return xp.log(x / (1 - x))
 
 

@@ -271,6 +271,10 @@ def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
 @overridable
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    )
     items = list(several(matrices))
     if not items:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
@@ -279,10 +283,6 @@ def chain_matmul(*matrices: Any) -> Tensor:
             raise RuntimeError(f"Tensor dimension is {m.dim()}, expected 2 instead.")
     if len(items) == 1:
         return items[0].clone()
-    warn_once(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters."
-    )
     return chain(items).view((items[0].shape[0], items[-1].shape[1]))
 
 

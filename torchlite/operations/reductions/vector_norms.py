@@ -9,7 +9,7 @@ from typing import Any
 from ...core.declare import Op, Reduction, all_dims, conj, describe, fit_gradient, publish, published, reduced_count
 from ...core.machine import Tensor, result_type
 from ...core.state import local
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, strided, wrap_dim
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, wrap_dim
 from ...kernels.summing import add_reduce, widened
 from .in_one_kernel import in_one_kernel
 
@@ -135,7 +135,7 @@ def _norm_gradient(
 
 
 # The first is that of linear algebra, which no sparse tensor has; the second is what `norm` calls for those.
-vector_norm, _norm_of_sparse = [
+vector_norm, norm_of_sparse = [
     Reduction(
         f"{name}(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
         array_norm, norm_vjp, result="real", check_form=_check_norm, exact_out=True, node=node,
@@ -157,55 +157,6 @@ norm_along = Reduction(
 def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The norm of any order that `torch.linalg.vector_norm` takes."""
     return vector_norm.apply(*vector_norm.bind((input, ord, dim, keepdim), {"dtype": dtype}))
-
-
-def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    """The op that a norm of a plain order comes to."""
-    if isinstance(p, str) and p != "fro":
-        return None
-    order = 2 if p is None or p == "fro" else p
-    op = vector_norm if input._backend.layout is strided else _norm_of_sparse
-    return op, op.bind((input, order, dim, keepdim), {"dtype": dtype})
-
-
-@published(
-    "norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)",
-    comes_to=_plain_norm,
-)
-def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
-    """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
-    if p == "nuc":
-        if dim is None and input.dim() > 2:
-            every = " ".join(map(str, range(input.dim())))
-            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {every}")
-        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    if p == "fro" and dim is not None and len(dim) > 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
-    op, values = _plain_norm(input, p, dim, keepdim, dtype)
-    return op.apply(*values)
-
-
-@published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False)
-def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """The norm of matrices, as of vectors."""
-    if len(dim) > 2:
-        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
-    return vector_norm.apply(self, 2.0, dim, keepdim, None)
-
-
-@published("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", method=False)
-def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
-    if dim is None and input.dim() < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    rows, columns = (-2, -1) if dim is None else dim
-    values = input.movedim((rows, columns), (-2, -1)).svd().S.sum(-1)
-    if not keepdim:
-        return values
-    first, second = sorted((rows % input.dim(), columns % input.dim()))
-    return values.unsqueeze(first).unsqueeze(second)
 
 
 # ---- distances and bounds
@@ -365,6 +316,5 @@ def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
 
 describe(
     dist="The `p`-norm of the difference of two tensors.",
-    norm="The norm of a matrix or a vector, of all elements or along dimensions.",
     renorm="Each slice along a dimension scaled down to a `p`-norm of no more than `maxnorm`.",
 )

@@ -335,22 +335,21 @@ def _expand(backend: Backend, array: Array, size: Ints, implicit: bool) -> Any:
             f"the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
             f"tensor ({len(have)})"
         )
-    if min(size, default=0) < (-1 if have else 0):  # of a number, or by less than -1, none is said to be kept
-        raise RuntimeError("numel: integer multiplication overflow")
     shape: list[int] = []
     strides: list[int] = []
     for d in range(len(size) - 1, -1, -1):
         n = size[d]
         if d >= lead:
             old, step = have[d - lead], steps[d - lead]
-        elif n == -1:
+            n = old if n == -1 else n
+        elif n == -1 and have:
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}"
             )
         else:
             old, step = 1, shape[-1] * strides[-1] if shape else 0
-        if n not in (old, -1):
-            if old != 1 or n < 0:
+        if n != old:
+            if old != 1:
                 raise RuntimeError(
                     f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
                     f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
@@ -358,6 +357,8 @@ def _expand(backend: Backend, array: Array, size: Ints, implicit: bool) -> Any:
             old, step = n, 0
         shape.append(old)
         strides.append(step)
+    if min(shape, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
     return backend.lay(array, tuple(reversed(shape)), tuple(reversed(strides)))
 
 
