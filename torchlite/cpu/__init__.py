@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import platform
 from collections.abc import Iterator
 from typing import Any
 
-from ..absent import explanation
+from ..absent import lacking
 from ..core.state import Context, State
 from ..core.values import DeviceLike
 
@@ -150,10 +149,7 @@ def _cpuinfo() -> Iterator[tuple[str, str]]:
         return
 
 
-def __getattr__(name: str) -> Any:
-    if name == "amp":
-        return importlib.import_module(".amp", __name__)
-    raise AttributeError(explanation(f"torch.cpu.{name}"), name=name)
+__getattr__ = lacking(__name__, modules=("amp",))
 
 
 def _has(*features: str) -> bool:
