@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..absent import lacking
-from ..core.state import Context, State
+from ..core.state import HoldingItems
 from ..core.values import DeviceLike
 
 __all__ = [
@@ -60,22 +60,12 @@ class Event:
 _stream = Stream()
 
 
-class StreamContext(Context):
+class StreamContext(HoldingItems):
     """Inside, this is the current stream."""
 
     def __init__(self, stream: Stream | None) -> None:
+        super().__init__(globals(), {} if stream is None else {"_stream": stream})
         self.stream = stream
-
-    def _take(self, state: State) -> Stream:
-        return _stream
-
-    def _set(self, state: State, kept: Stream) -> None:
-        if self.stream is not None:
-            self._put(state, self.stream)
-
-    def _put(self, state: State, kept: Stream) -> None:
-        global _stream
-        _stream = kept
 
 
 def stream(stream: Stream) -> StreamContext:
