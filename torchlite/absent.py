@@ -6,7 +6,7 @@ import importlib
 import opcode
 import sys
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from fnmatch import fnmatchcase
 from types import FrameType
 from typing import Any, NoReturn
@@ -109,13 +109,21 @@ def explanation(name: str, before: str = "") -> str:
     return said
 
 
-def lacking(module: str) -> Callable[[str], NoReturn]:
+_NOWHERE: Mapping[str, str] = {}
+
+
+def lacking(module: str, modules: Container[str] = (), homes: Mapping[str, str] = _NOWHERE) -> Callable[[str], Any]:
     """The `__getattr__` of a module, which says of what it lacks what was meant.
 
-    Python adds guesses to errors that have `obj` as well as `name`, and sets both where neither is given.
+    It loads `modules` of a package, and the modules in which some names have their `homes`, when they are used. Python
+    adds guesses to errors that have `obj` as well as `name`, and sets both where neither is given.
     """
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f".{name}", module)
+        if name in homes:
+            return getattr(importlib.import_module(f".{homes[name]}", module), name)
         raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"), name=name)
 
     return __getattr__

@@ -7,22 +7,9 @@ from typing import Any
 
 from .. import symbolic
 from ..core.machine import Tensor, result_type
+from ..core.values import dt
 from ..core.values.device import device
-from ..core.values.dtype import (
-    WIDE,
-    bfloat16,
-    bool_,
-    complex32,
-    complex64,
-    complex128,
-    dtype,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int64,
-    promote_types,
-)  # fmt: skip
+from ..core.values.dtype import dtype
 
 __all__ = [
     "ELEMENTWISE_TYPE_PROMOTION_KIND", "REDUCTION_OUTPUT_TYPE_KIND", "can_safe_cast_to", "check_fp_or_complex",
@@ -53,9 +40,9 @@ class REDUCTION_OUTPUT_TYPE_KIND(enum.Enum):
     ALWAYS_BOOL = (3,)
 
 
-_REAL = {complex32: float16, complex64: float32, complex128: float64}
-_COMPLEX = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
-_SUMMED = WIDE | {float32: float64, complex64: complex128}
+_REAL = {dt.complex32: dt.float16, dt.complex64: dt.float32, dt.complex128: dt.float64}
+_COMPLEX = {dt.float16: dt.complex32, dt.bfloat16: dt.complex64, dt.float32: dt.complex64, dt.float64: dt.complex128}
+_SUMMED = dt.WIDE | {dt.float32: dt.float64, dt.complex64: dt.complex128}
 _ORDERED = (bool, int, float, complex)
 _SYMBOLIC: dict[type, type] = {symbolic.SymBool: bool, symbolic.SymInt: int, symbolic.SymFloat: float}
 _DTYPE = dtype  # which the parameters of the functions below are called
@@ -68,12 +55,12 @@ def _known(dtype: Any) -> dtype:
 
 
 def is_boolean_dtype(dtype: dtype) -> bool:
-    return _known(dtype) is bool_
+    return _known(dtype) is dt.bool_
 
 
 def is_integer_dtype(dtype: dtype) -> bool:
     """Whether it is one of whole numbers, as `torch.bool` is not."""
-    return not (_known(dtype).is_floating_point or dtype.is_complex or dtype is bool_)
+    return not (_known(dtype).is_floating_point or dtype.is_complex or dtype is dt.bool_)
 
 
 def is_float_dtype(dtype: dtype) -> bool:
@@ -91,7 +78,7 @@ def is_grad_dtype(dtype: dtype) -> bool:
 
 def is_low_precision_dtype(dtype: dtype) -> bool:
     """Whether functions compute with more digits than it has."""
-    return _known(dtype) in WIDE
+    return _known(dtype) in dt.WIDE
 
 
 def corresponding_real_dtype(dtype: dtype) -> dtype:
@@ -106,17 +93,17 @@ def corresponding_complex_dtype(dtype: dtype) -> dtype:
 
 def get_computation_dtype(dtype: dtype) -> dtype:
     """In which functions of tensors of a dtype compute."""
-    return WIDE.get(dtype, dtype)
+    return dt.WIDE.get(dtype, dtype)
 
 
 def get_acc_type(dtype: dtype, device: device) -> dtype:
     """In which sums are kept."""
-    return (_SUMMED if device.type == "cpu" else WIDE).get(dtype, dtype)
+    return (_SUMMED if device.type == "cpu" else dt.WIDE).get(dtype, dtype)
 
 
 def dtype_to_type(dtype: dtype) -> type:
     """The type of Python's numbers that has its elements."""
-    if _known(dtype) is bool_:
+    if _known(dtype) is dt.bool_:
         return bool
     return complex if dtype.is_complex else float if dtype.is_floating_point else int
 
@@ -132,8 +119,8 @@ def type_to_dtype(typ: type) -> dtype:
     number = _SYMBOLIC.get(typ, typ)
     if number not in _ORDERED:
         raise ValueError(f"Invalid type {typ}!")
-    default = get_default_dtype()
-    return {bool: bool_, int: int64, float: default, complex: corresponding_complex_dtype(default)}[number]
+    default = dt.get_default_dtype()
+    return {bool: dt.bool_, int: dt.int64, float: default, complex: corresponding_complex_dtype(default)}[number]
 
 
 def number_type(x: Any) -> type:
@@ -160,7 +147,7 @@ def is_weakly_lesser_type(a: type, b: type) -> bool:
 def get_higher_dtype(a: Any, b: Any) -> dtype | None:
     """The dtype to which two are promoted, given as themselves, by tensors or by numbers; None is no bound."""
     kinds = [_dtype_of(each) for each in (a, b) if each is not None]
-    return promote_types(kinds[0], kinds[-1]) if kinds else None
+    return dt.promote_types(kinds[0], kinds[-1]) if kinds else None
 
 
 def _dtype_of(value: Any) -> dtype:
@@ -188,13 +175,13 @@ def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOT
     if type_promotion_kind is kind.NO_OPMATH:
         return result, result
     if type_promotion_kind is kind.INT_TO_FLOAT and not is_grad_dtype(result):
-        result = computed = get_default_dtype()
+        result = computed = dt.get_default_dtype()
     elif type_promotion_kind is kind.COMPLEX_TO_FLOAT and result.is_complex:
         result = corresponding_real_dtype(result)
-    elif type_promotion_kind is kind.BOOL_TO_LONG and result is bool_:
-        result = computed = int64
+    elif type_promotion_kind is kind.BOOL_TO_LONG and result is dt.bool_:
+        result = computed = dt.int64
     elif type_promotion_kind is kind.ALWAYS_BOOL:
-        result = bool_
+        result = dt.bool_
     return computed, result
 
 
@@ -208,7 +195,7 @@ def reduction_dtypes(
     if output_dtype_kind is kind.KEEP_PROMOTED_TYPE:
         return computed, None
     if output_dtype_kind is kind.ALWAYS_BOOL:
-        return computed, bool_
+        return computed, dt.bool_
     to_real = output_dtype_kind is kind.COMPLEX_TO_FLOAT and given.is_complex
     return computed, corresponding_real_dtype(given) if to_real else given
 
@@ -222,4 +209,4 @@ def check_fp_or_complex(dtype: dtype, fn_name: str, allow_low_precision_dtypes: 
 
 
 def dtype_or_default(dtype: dtype | None) -> dtype:
-    return get_default_dtype() if dtype is None else dtype
+    return dt.get_default_dtype() if dtype is None else dtype

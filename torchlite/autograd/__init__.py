@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from ..absent import explanation
+from ..absent import lacking
 from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
 from .backward import backward, grad
@@ -51,15 +48,7 @@ _HOME = {
     "enforce_grad_layout_policy": "inert_switches",
     "set_detect_anomaly": "anomaly_mode",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _HOME:
-        found = globals()[name] = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-        return found
-    raise AttributeError(explanation(f"torch.autograd.{name}"), name=name)
+__getattr__ = lacking(__name__, _MODULES, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from ..absent import explanation
+from ..absent import lacking
 from ..core.machine import shared_counter
 from ..core.native import named, native, quick
 from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
@@ -240,9 +240,4 @@ def is_inference_mode_enabled() -> bool:
     return local.state.mode.inference
 
 
-def __getattr__(name: str) -> Any:
-    if name == "enforce_grad_layout_policy":
-        from .inert_switches import enforce_grad_layout_policy
-
-        return enforce_grad_layout_policy
-    raise AttributeError(explanation(f"torch.autograd.grad_mode.{name}"), name=name)
+__getattr__ = lacking(__name__, homes={"enforce_grad_layout_policy": ".inert_switches"})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import platform
 from collections.abc import Iterator
 from typing import Any
 
-from ..absent import explanation
-from ..core.state import Context, State
+from ..absent import lacking
+from ..core.state import HoldingItems
 from ..core.values import DeviceLike
 
 __all__ = [
@@ -61,22 +60,12 @@ class Event:
 _stream = Stream()
 
 
-class StreamContext(Context):
+class StreamContext(HoldingItems):
     """Inside, this is the current stream."""
 
     def __init__(self, stream: Stream | None) -> None:
+        super().__init__(globals(), {} if stream is None else {"_stream": stream})
         self.stream = stream
-
-    def _take(self, state: State) -> Stream:
-        return _stream
-
-    def _set(self, state: State, kept: Stream) -> None:
-        if self.stream is not None:
-            self._put(state, self.stream)
-
-    def _put(self, state: State, kept: Stream) -> None:
-        global _stream
-        _stream = kept
 
 
 def stream(stream: Stream) -> StreamContext:
@@ -150,10 +139,7 @@ def _cpuinfo() -> Iterator[tuple[str, str]]:
         return
 
 
-def __getattr__(name: str) -> Any:
-    if name == "amp":
-        return importlib.import_module(".amp", __name__)
-    raise AttributeError(explanation(f"torch.cpu.{name}"), name=name)
+__getattr__ = lacking(__name__, modules=("amp",))
 
 
 def _has(*features: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from types import SimpleNamespace
 from typing import Any
 
-from ..absent import explanation as _explanation
+from ..absent import lacking as _lacking
 from ..core.values import DeviceLike, Told
 from ..core.values.device import device as _Device
 from ..core.values.device import no_cuda
@@ -51,6 +50,7 @@ _ELSEWHERE = {
     "pools": ("MemPool", "use_mem_pool"),
 }  # fmt: skip
 _HOME = {name: room for room, names in _ELSEWHERE.items() for name in names}
+_later = _lacking(__name__, _LATER, _HOME)
 
 
 def _runtime() -> Any:
@@ -280,10 +280,6 @@ def check_error(res: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name == "_initialized":
         return is_initialized()
     if name in ("AcceleratorError", "OutOfMemoryError"):
@@ -295,4 +291,4 @@ def __getattr__(name: str) -> Any:
 
         if f"torch.cuda.{name}" in TYPES:
             return TYPES[f"torch.cuda.{name}"]
-    raise AttributeError(_explanation(f"torch.cuda.{name}"), name=name)
+    return _later(name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from types import FunctionType
-from typing import Any
 
 from ..absent import placeholder
 from ..faces import later
@@ -52,12 +50,7 @@ for _room in (collectives, messages, objects, options, shrinking, world):  # whe
         if isinstance(vars(_room)[_name], FunctionType):
             vars(_room)[_name].__module__ = f"{__name__}.distributed_c10d"
 supports_complex.__module__, world.is_available.__module__ = f"{__name__}.distributed_c10d", __name__
-_MODULES = frozenset((  # loaded when first used
-    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run", "tensor",
-    "utils",
-))  # fmt: skip
-_face = later(__name__)
-
-
-def __getattr__(name: str) -> Any:
-    return importlib.import_module(f"{__name__}.{name}") if name in _MODULES else _face(name)
+__getattr__ = later(
+    __name__, "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run",
+    "tensor", "utils",
+)  # fmt: skip

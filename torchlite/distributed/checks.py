@@ -45,6 +45,14 @@ def check_same_dtype(*tensors: Tensor, pairs: bool = True) -> None:
             )
 
 
+def check_given_by_root(given: Sequence[Any] | None, name: str, end: str, here: bool) -> None:
+    """A list that the process at one end of a collective gives, which may be `here`, and no other."""
+    if here and not given:
+        raise ValueError(f"Argument ``{name}`` must be specified on {end} rank.")
+    if given and not here:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{end} ranks.")
+
+
 _COMPLEX = frozenset(("gather", "reduce_scatter"))  # to which complex numbers are no pairs of real ones
 
 

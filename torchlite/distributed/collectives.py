@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from typing_extensions import deprecated
 
 from ..core.machine import Tensor
+from ..core.state import Holding
 from ..core.values import strided
 from ..core.values.device import device
 from ..futures import Future
@@ -19,6 +19,7 @@ from .checks import (
     check_exchanged,
     check_gathered,
     check_gathered_lists,
+    check_given_by_root,
     check_list,
     check_same_dtype,
     check_scattered,
@@ -278,11 +279,7 @@ def gather(
     if pg is None:
         return None
     root = root_of(pg, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
-    if root == pg.rank():
-        if not gather_list:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    elif gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    check_given_by_root(gather_list, "gather_list", "destination", root == pg.rank())
     if pg._registered:
         check_same_dtype(*gather_list or (), tensor)
         return handed(pg, "gather", async_op, [gather_list] if gather_list else [], [tensor], rootRank=root)
@@ -306,11 +303,7 @@ def scatter(
     if pg is None:
         return None
     root = root_of(pg, 0 if src is None and group_src is None else src, group_src, "scatter")
-    if root == pg.rank():
-        if not scatter_list:
-            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    elif scatter_list:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    check_given_by_root(scatter_list, "scatter_list", "source", root == pg.rank())
     if pg._registered:
         check_same_dtype(*scatter_list or (), tensor)
         return handed(pg, "scatter", async_op, [tensor], [scatter_list] if scatter_list else [], rootRank=root)
@@ -393,17 +386,8 @@ def barrier(
 
 
 def _within(engine: Any, timeout: timedelta) -> None:
-    with _limited(engine, timeout):
+    with Holding(engine, timeout=timeout.total_seconds()):
         engine.barrier()
-
-
-@contextlib.contextmanager
-def _limited(engine: Any, timeout: timedelta) -> Iterator[None]:
-    before, engine.timeout = engine.timeout, timeout.total_seconds()
-    try:
-        yield
-    finally:
-        engine.timeout = before
 
 
 # ---- names that PyTorch advises against

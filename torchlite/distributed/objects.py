@@ -11,7 +11,7 @@ import numpy as np
 from ..core.machine import Tensor
 from ..core.values import DeviceLike
 from ..operations.making.host_data import from_numpy
-from .checks import root_of
+from .checks import check_given_by_root, root_of
 from .collectives import all_gather, broadcast, gather, scatter
 from .messages import recv, send
 from .process_group import Group, ProcessGroup
@@ -86,10 +86,7 @@ def gather_object(
         return
     root = root_of(pg, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
     mine = root == pg.rank()
-    if mine and not object_gather_list:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    if not mine and object_gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    check_given_by_root(object_gather_list, "gather_list", "destination", mine)
     device = _device(pg)
     content, size = _packed([obj], device)
     sizes = _everyones_sizes(size, pg, device)

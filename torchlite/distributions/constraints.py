@@ -88,22 +88,25 @@ def is_dependent(constraint: Any) -> bool:
 # ---- regions of other regions
 
 
-def _check_base(constraint: Any) -> None:
-    if not isinstance(constraint, Constraint):
-        raise AssertionError(f"base_constraint must be a Constraint, got {type(constraint).__name__}")
+class _OfBase(Constraint):
+    """A region by another, that of the parts of a point."""
 
-
-class _IndependentConstraint(Constraint):
-    """A point is a whole of so many more dimensions, all parts of which lie in the base region."""
-
-    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
-        _check_base(base_constraint)
+    def __init__(self, base_constraint: Constraint) -> None:
+        if not isinstance(base_constraint, Constraint):
+            raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
         self.base_constraint = base_constraint
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
     def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
+
+
+class _IndependentConstraint(_OfBase):
+    """A point is a whole of so many more dimensions, all parts of which lie in the base region."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        super().__init__(base_constraint)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
     def event_dim(self) -> int:
@@ -121,16 +124,8 @@ class _IndependentConstraint(Constraint):
         return f"{self.base_constraint!r}, {self.reinterpreted_batch_ndims}"
 
 
-class MixtureSameFamilyConstraint(Constraint):
+class MixtureSameFamilyConstraint(_OfBase):
     """The region of a mixture's samples, given that of its components'."""
-
-    def __init__(self, base_constraint: Constraint) -> None:
-        _check_base(base_constraint)
-        self.base_constraint = base_constraint
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:

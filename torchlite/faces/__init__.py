@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from ..absent import explanation, placeholder
+from ..absent import lacking, placeholder
 from .table import FACES, Face
 
 _ROOT = __package__.rpartition(".")[0]
@@ -78,16 +78,10 @@ class _Finder(MetaPathFinder):
         return ModuleSpec(name, _Maker(face), is_package=package)
 
 
-def later(package: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose faces are loaded when they are first used."""
-
-    def __getattr__(name: str) -> Any:
-        inside = f"{package}.{name}".removeprefix(f"{_ROOT}.")
-        if inside in FACES:
-            return importlib.import_module(f"{_ROOT}.{inside}")
-        raise AttributeError(explanation(f"{package.replace(_ROOT, 'torch', 1)}.{name}"), name=name)
-
-    return __getattr__
+def later(package: str, *modules: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose faces, and some modules, are loaded when they are first used."""
+    inside = f"{package.removeprefix(f'{_ROOT}.')}."
+    return lacking(package, {*modules, *[face.removeprefix(inside) for face in FACES if face.startswith(inside)]})
 
 
 def install() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.state import Holding
 from ..nn.modules.module import Module
 from .codegen import CodeGen, PythonCode
 from .node import Node, Target, _get_qualified_name, map_arg
@@ -203,21 +204,13 @@ class Graph:
 
     # ---- where they go, and how they go away
 
-    @contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
-        before, self._insert = self._insert, insert
-        try:
-            yield
-        finally:
-            self._insert = before
-
     def inserting_before(self, n: Node | None = None) -> Any:
         """A context in which nodes are made before `n`, or before all."""
         if n is None:
             return self.inserting_after(self._root)
         if n.graph is not self:
             raise AssertionError("Node to insert before is not in graph.")
-        return self._inserting(n.prepend)
+        return Holding(self, _insert=n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
         """A context in which nodes are made after `n`, or after all."""
@@ -225,7 +218,7 @@ class Graph:
             return self.inserting_before(self._root)
         if n.graph is not self:
             raise AssertionError("Node to insert after is not in graph.")
-        return self._inserting(n.append)
+        return Holding(self, _insert=n.append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Take a node away that nobody uses."""

@@ -1,32 +1,11 @@
 """torch.masked: reductions and normalisations that pass over the elements where a mask is False."""
 
-from ._ops import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
+from . import _ops
+from ._ops import *
 from .maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 from .masks import _input_mask, _output_mask
 
 __all__ = [
-    "MaskedTensor", "_input_mask", "_output_mask",
-    "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",
-    "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax",
-    "softmin", "std", "sum", "var",
+    "MaskedTensor", "_input_mask", "_output_mask", "as_masked_tensor", "is_masked_tensor", "masked_tensor",
+    *_ops.__all__,
 ]  # fmt: skip

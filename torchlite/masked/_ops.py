@@ -17,6 +17,11 @@ from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import norm_of_order
 from .sparse_reductions import reduced, refuse_layout
 
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
+
 Ints = tuple[int, ...]
 
 # ---- what stands for an element that is passed over

@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any
 
-from ..core.state import Context, State
+from ..core.state import Holding
 from ..core.values import warn
 from ..utils.serialization import config
 
@@ -82,20 +82,11 @@ class _Thread(threading.local):
 here = _Thread()
 
 
-class skip_data(Context):
+class skip_data(Holding):
     """Inside, in this thread, `torch.save` leaves room for storages without filling it, and `torch.load` reads none."""
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
-        pass
-
-    def _take(self, state: State) -> bool:
-        return here.skip_data
-
-    def _set(self, state: State, kept: bool) -> None:
-        here.skip_data = True
-
-    def _put(self, state: State, kept: bool) -> None:
-        here.skip_data = kept
+        super().__init__(here, skip_data=True)
 
 
 # ---- whether to trust a file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..absent import explanation
+from ..absent import lacking
 from ..core.machine import Tensor
 from ..core.values import missing_kernel_of
 from ..operations.formulas import tensors
@@ -85,5 +85,4 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     raise missing_kernel_of("_spsolve", input._backend.real)
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(explanation(f"torch.sparse.{name}"), name=name)
+__getattr__ = lacking(__name__)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from ..absent import explanation as _explanation
+from ..absent import lacking as _lacking
 from .swapping import swap_tensors
 
 # Loaded when first used.
@@ -14,12 +11,7 @@ _LATER = frozenset((
     "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "serialization",
     "tensorboard", "weak",
 ))  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(_explanation(f"torch.utils.{name}"), name=name)
+__getattr__ = _lacking(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

@@ -16,21 +16,12 @@ from typing import Any
 from . import _pytree_nodes
 from ._pytree_nodes import *  # noqa: F403, handed on
 from ._pytree_nodes import (  # noqa: F401
-    NO_SERIALIZED_TYPE_NAME_FOUND,
-    SERIALIZED_TYPE_TO_PYTHON_TYPE,
-    STANDARD_DICT_TYPES,
-    SUPPORTED_NODES,
-    SUPPORTED_SERIALIZED_TYPES,
-    KeyPath,
-    PyTree,
     _deregister_pytree_node,
-    _dict_flatten_with_keys,
     _get_node_type,
     _node_type,
     _register_namedtuple,
     _register_pytree_node,
     _SerializeNodeDef,
-    register_pytree_node,
 )
 from ._pytree_spec import (  # noqa: F401, handed on
     _LEAF,

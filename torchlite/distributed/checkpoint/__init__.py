@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 from ...absent import placeholders
 from ...faces import later
 from .api import CheckpointException
@@ -25,9 +22,4 @@ __all__ = [
     "load_state_dict", "save", "save_state_dict", *_ABSENT,
 ]  # fmt: skip
 
-_MODULES = ("format_utils", "state_dict", "stateful")
-_face = later(__name__)
-
-
-def __getattr__(name: str) -> Any:
-    return importlib.import_module(f"{__name__}.{name}") if name in _MODULES else _face(name)
+__getattr__ = later(__name__, "format_utils", "state_dict", "stateful")

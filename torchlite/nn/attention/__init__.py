@@ -7,12 +7,11 @@ not take what is given are refused.
 from __future__ import annotations
 
 import enum
-import importlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...absent import explanation
+from ...absent import lacking
 from ...core.values import shown_in
 from ...operations.products import attention_kernels as kernels
 from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
@@ -26,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 WARN_FOR_UNFUSED_KERNELS = False
-_LATER = frozenset(("bias", "flex_attention"))
 
 
 @shown_in("torch.nn.attention")
@@ -117,7 +115,4 @@ def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
             handle.remove()
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(explanation(f"torch.nn.attention.{name}"), name=name)
+__getattr__ = lacking(__name__, modules=("bias", "flex_attention"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from ...absent import explanation as _explanation
+from ...absent import lacking as _lacking
 from ...core.machine import Tensor
 from ...core.values.pickling import live_here as _live_here
 from ...operations.products.linear import linear
@@ -28,17 +25,12 @@ from ._spatial import _unpool_output_size
 
 # Found where they are when asked for: they are made after this module.
 _LATER = {
-    "grad": "nn",
-    **dict.fromkeys(("_single", "_pair", "_triple", "_list_with_default"), "nn.modules.utils"),
+    "grad": "..nn",
+    **dict.fromkeys(("_single", "_pair", "_triple", "_list_with_default"), "..nn.modules.utils"),
     **dict.fromkeys(
-        ("handle_torch_function", *[f"has_torch_function{of}" for of in ("", "_unary", "_variadic")]), "overrides"
+        ("handle_torch_function", *[f"has_torch_function{of}" for of in ("", "_unary", "_variadic")]), "..overrides"
     ),
 }
 
 _live_here(globals())
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
-    raise AttributeError(_explanation(f"torch.nn.functional.{name}"), name=name)
+__getattr__ = _lacking(__name__, homes=_LATER)

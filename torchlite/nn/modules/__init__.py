@@ -1,34 +1,7 @@
 """`torch.nn.modules`: the classes of modules."""
 
 from ...core.values import bear_name
-from . import (
-    activation,
-    adaptive,
-    batchnorm,
-    channelshuffle,
-    container,
-    conv,
-    distance,
-    dropout,
-    flatten,
-    fold,
-    instancenorm,
-    lazy,
-    linear,
-    linear_cross_entropy_options,
-    loss,
-    module,
-    normalization,
-    padding,
-    parameter_container,
-    pixelshuffle,
-    pooling,
-    rnn,
-    sparse,
-    transformer,
-    upsampling,
-    utils,
-)
+from . import container, lazy, module, parameter_container, utils
 from .activation import *
 from .adaptive import *
 from .batchnorm import *
@@ -53,11 +26,12 @@ from .sparse import *
 from .transformer import *
 from .upsampling import *
 
-_ROOMS = (
-    activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten, fold,
-    instancenorm, linear, linear_cross_entropy_options, loss, normalization, padding, pixelshuffle, pooling, rnn,
-    sparse, transformer, upsampling,
-)  # fmt: skip
+# The rooms of the classes, as importing them has bound them here.
+_ROOMS = [globals()[_name] for _name in (
+    "activation", "adaptive", "batchnorm", "channelshuffle", "container", "conv", "distance", "dropout", "flatten",
+    "fold", "instancenorm", "linear", "linear_cross_entropy_options", "loss", "normalization", "padding",
+    "pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling",
+)]  # fmt: skip
 
 __all__ = ["Module", *[name for room in _ROOMS for name in room.__all__]]
 

@@ -216,8 +216,8 @@ def _why_padded(layer: Any) -> str:
 class TransformerEncoder(Module):
     """Copies of an encoder layer, one after the other, and a last normalization.
 
-    There are no nested tensors here; where PyTorch would use them (in evaluation, with padding at the end of sequences
-    and `enable_nested_tensor`), what is padding comes out of the layers as zeros, as it does there.
+    Nothing is made nested; where PyTorch would do so (in evaluation, with padding at the end of sequences and
+    `enable_nested_tensor`), what is padding comes out of the layers as zeros, as it does there.
     """
 
     __constants__ = ["norm"]  # noqa: RUF012

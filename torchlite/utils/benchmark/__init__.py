@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...absent import explanation
+from ...absent import lacking
 from .utils.common import (
     Measurement,
     TaskSpec,
@@ -17,6 +15,4 @@ from .utils.common import (
 from .utils.compare import Colorize, Compare
 from .utils.timer import Language, Timer, timer
 
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(explanation(f"torch.utils.benchmark.{name}"), name=name)
+__getattr__ = lacking(__name__)
