@@ -9,6 +9,7 @@ from typing import Any
 
 from ..autograd.forward import zeros_beside
 from ..core.machine import Tensor, TensorBase, wrap
+from ..core.state import is_watched
 from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
@@ -66,10 +67,10 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
 
 
 def _ones_along_diagonal(like: Tensor, rows: int, columns: int, at: int) -> Tensor:
-    backend = like._backend.home
-    if not backend.level and backend.strided and backend.values:
+    backend, watched = like._backend.home, is_watched()
+    if not (backend.level or watched) and backend.strided and backend.values:
         return wrap(backend.xp.eye(rows, columns, at, like.dtype.numpy), like.dtype, backend)
-    made = zeros_beside(like, (rows, columns))
+    made = like.new_zeros((rows, columns)) if watched else zeros_beside(like, (rows, columns))
     if -rows < at < columns:
         made.diagonal(at).fill_(1)
     return made
@@ -128,7 +129,7 @@ def jacfwd(
 
 
 def _cut(t: Tensor, sizes: list[int], dim: int) -> Sequence[Tensor]:
-    return (t,) if len(sizes) == 1 else t.split(sizes, dim)
+    return (t,) if len(sizes) == 1 and not is_watched() else t.split(sizes, dim)
 
 
 def _first(batches: Any) -> Any:
