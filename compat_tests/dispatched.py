@@ -35,6 +35,11 @@ def _set_item(t: Any, places: Any, value: Any) -> Any:
     return t
 
 
+def _hooked(t: Any, hook: Callable[[Any], Any]) -> Any:
+    t.register_hook(hook)
+    return t
+
+
 def _in_halves(lib: Any, f: Callable[[], Any]) -> Any:
     with lib.autocast("cpu", dtype=lib.bfloat16):
         return f().float()
@@ -44,7 +49,7 @@ def _gradient(code: Any, shapes: list[tuple[int, ...]]) -> Callable[[Any], Calla
     def program(lib: Any) -> Callable[[Any], None]:
         tensors = dict(zip("xyzw", [lib.randn(*shape, requires_grad=True) for shape in shapes], strict=False))
         names = {"lib": lib, "F": lib.nn.functional, "D": lib.distributions, "np": np}
-        scope = {**names, "setitem": _set_item, "auto": _in_halves, **tensors}
+        scope = {**names, "setitem": _set_item, "auto": _in_halves, "hooked": _hooked, **tensors}
 
         def run(lib: Any) -> None:
             result = eval(code, scope)
