@@ -67,10 +67,13 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
 
 
 def _ones_along_diagonal(like: Tensor, rows: int, columns: int, at: int) -> Tensor:
-    backend, watched = like._backend.home, is_watched()
-    if not (backend.level or watched) and backend.strided and backend.values:
+    backend = like._backend.home
+    if backend.level or not (backend.strided and backend.values):
+        made = zeros_beside(like, (rows, columns))
+    elif is_watched():
+        made = like.new_zeros((rows, columns))
+    else:
         return wrap(backend.xp.eye(rows, columns, at, like.dtype.numpy), like.dtype, backend)
-    made = like.new_zeros((rows, columns)) if watched else zeros_beside(like, (rows, columns))
     if -rows < at < columns:
         made.diagonal(at).fill_(1)
     return made

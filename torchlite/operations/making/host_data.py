@@ -279,7 +279,8 @@ def item(self: Tensor) -> Any:
 
 
 aten.update(
-    _local_scalar_dense=item, lift_fresh=lambda self: self, _pin_memory=lambda self, device=None: self.pin_memory()
+    _local_scalar_dense=item, lift_fresh=lambda self: self, lift_fresh_copy=lambda self: clone.apply(self, None),
+    _pin_memory=lambda self, device=None: self.pin_memory(),
 )
 
 
