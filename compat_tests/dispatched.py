@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import collections
 import difflib
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,11 +28,18 @@ class Program(NamedTuple):
     family: str
     text: str
     same: bool  # whether both libraries are known to agree
+    traced: bool  # and whether `make_fx` writes down the same
     run: Callable[[Any], Callable[[Any], None]]
+    shapes: list[tuple[int, ...]]
 
 
 def _set_item(t: Any, places: Any, value: Any) -> Any:
     t[places] = value
+    return t
+
+
+def _hooked(t: Any, hook: Callable[[Any], Any]) -> Any:
+    t.register_hook(hook)
     return t
 
 
@@ -40,11 +48,15 @@ def _in_halves(lib: Any, f: Callable[[], Any]) -> Any:
         return f().float()
 
 
+def _names(lib: Any) -> dict[str, Any]:
+    names = {"lib": lib, "F": lib.nn.functional, "D": lib.distributions, "np": np}
+    return {**names, "setitem": _set_item, "auto": _in_halves, "hooked": _hooked}
+
+
 def _gradient(code: Any, shapes: list[tuple[int, ...]]) -> Callable[[Any], Callable[[Any], None]]:
     def program(lib: Any) -> Callable[[Any], None]:
         tensors = dict(zip("xyzw", [lib.randn(*shape, requires_grad=True) for shape in shapes], strict=False))
-        names = {"lib": lib, "F": lib.nn.functional, "D": lib.distributions, "np": np}
-        scope = {**names, "setitem": _set_item, "auto": _in_halves, **tensors}
+        scope = {**_names(lib), **tensors}
 
         def run(lib: Any) -> None:
             result = eval(code, scope)
@@ -91,10 +103,32 @@ def programs() -> Iterator[Program]:
             family, _, listed = line[1:].partition("]")
             shapes = ast.literal_eval(f"[{listed}]")
         elif line and not line.startswith("#"):
-            text = line.removeprefix("~ ")
+            text = line.removeprefix("~ ").removeprefix("% ")
             code = compile(text, text, "eval")
-            run = _steps(code, text.partition("(")[0]) if family == "optimizers" else _gradient(code, shapes)
-            yield Program(family, text, text == line, run)
+            steps = family == "optimizers"
+            run = _steps(code, text.partition("(")[0]) if steps else _gradient(code, shapes)
+            yield Program(family, text, line[0] != "~", text == line and not steps, run, shapes)
+
+
+def traced(program: Program) -> tuple[str, str]:
+    """What `make_fx` writes down of a program in torchlite and in PyTorch; of one that fails, the error."""
+    found = []
+    for lib in (torchlite, torch):
+        make_fx = importlib.import_module(f"{lib.__name__}.fx.experimental.proxy_tensor").make_fx
+        lib.manual_seed(0)
+        scope = _names(lib)
+        tensors = [lib.randn(*shape) for shape in program.shapes]
+
+        def run(*given: Any, scope: dict[str, Any] = scope) -> Any:
+            return eval(program.text, {**scope, **dict(zip("xyzw", given, strict=False))})
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append(make_fx(run)(*tensors).code.replace("torchlite", "torch"))
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}")
+    return found[0], found[1]
 
 
 def listed(program: Program) -> tuple[list[Any], list[Any]]:

@@ -95,7 +95,7 @@ def reproductions(result: Result, check: str, settings: Settings) -> Iterator[st
 
 def without_batching_rule(module: str) -> list[str]:
     """The operations that vmap runs on one element after the other, by the registry of the library tested."""
-    registry = importlib.import_module(f"{module}.core.machine").registry
+    registry = importlib.import_module(f"{module}.core.machine.registry").registry
     return sorted(name for name, op in registry.items() if op.batch is None and not op.signature.name.endswith("_"))
 
 

@@ -12,15 +12,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.machine import Tensor, functions, result_type
+from ..backends.lazy import CONJ, NEG
+from ..core.machine import Tensor, computed, functions, result_type, tensors_in
 from ..core.state import is_watched, local
 from ..core.values import get_default_device, preserve_format
 
 
 def _formula() -> str | None:
     """The op whose derivative is computed, if that is what runs; of a node that is no op's, nothing is said."""
-    task = local.state.task
-    return None if task is None else getattr(getattr(task.node, "op", None), "name", "")
+    task: Any = local.state.task
+    seer: Any = local.state.mode.seer
+    if task is None or (is_watched() and seer.left is task):
+        return None
+    return getattr(getattr(task.node, "op", None), "name", "")
 
 
 def _inside(*names: str) -> bool:
@@ -193,8 +197,13 @@ _FACTORIES: dict[str, Callable[[Sequence[Any]], str]] = {
 }
 
 
+_OF_FORMS = ("empty_like", "full_like")  # for which values of lazy tensors are not computed
+
+
 def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
     """As `seen`, for a function that makes a tensor."""
+    if factory.like and factory.name not in _OF_FORMS:
+        values = [computed(values[0]), *values[1:]]
     d, laid, where, _, _, _ = values[factory.own :]
     own = list(zip(factory.signature.params[: factory.own], values, strict=False))
     named = {p.name: v for p, v in own if p.kwonly and not p.required and not _same(v, p.default)}
@@ -216,6 +225,19 @@ def parts_of(op: Any, values: Sequence[Any]) -> Callable[[], Any] | None:
     """What runs the operations that one is made of in PyTorch, if there are several; each is recorded."""
     found = op.made_of or _MADE_OF.get(op.name)
     return None if found is None else found(*values)
+
+
+# What reads bits of lazy tensors itself, and which.
+_READ = {
+    **dict.fromkeys(("clone", "copy", "detach"), CONJ | NEG),
+    **dict.fromkeys(("addmm", "baddbmm", "bmm", "dot", "_linalg_solve_triangular", "mm", "vdot"), CONJ),
+}
+
+
+def reads_bits(op: Any, values: Sequence[Any]) -> bool:
+    """Whether an operation reads all bits that its operands have."""
+    unread = ~_READ.get(op.name, 0)
+    return not any(t._backend.bits & unread for value in values for t in tensors_in(value))
 
 
 def overload_named(name: str, overload: str) -> Any:

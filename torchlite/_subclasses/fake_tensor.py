@@ -149,7 +149,7 @@ class FakeTensorConverter:
             elem = empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
             made = FakeTensor(fake_mode, elem, t.device)
             if t.requires_grad:
-                made.requires_grad_()
+                made._require_grad(True)
             if isinstance(t, Parameter):
                 made._is_param = True
         self.known[id(t)], self.originals[id(t)] = made, weakref.ref(t)

@@ -453,7 +453,7 @@ def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node 
     """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
     have = grad._array.shape
     if have != shape and not _expands(shape, have):
-        who = "" if giver is None else f"Function {name_of(giver)} returned an "
+        who, at = ("", at) if giver is None else (f"Function {name_of(giver)} returned an ", _shown_at(giver, at))
         raise RuntimeError(
             f"{who}invalid gradient at index {at} - got {list(have)} but expected shape compatible with {list(shape)}"
         )
@@ -464,10 +464,15 @@ def _moved(grad: Tensor, backend: Backend, at: int, giver: Node) -> Tensor:
     """A gradient from another device than that of what it is for, where only single numbers may come from."""
     if grad._array.shape:
         raise RuntimeError(
-            f"Function {name_of(giver)} returned an invalid gradient at index {at} - expected device {backend.device} "
-            f"but got {grad._backend.device}"
+            f"Function {name_of(giver)} returned an invalid gradient at index {_shown_at(giver, at)} - expected device "
+            f"{backend.device} but got {grad._backend.device}"
         )
     return grad.to(backend.device)
+
+
+def _shown_at(node: Node, at: int) -> int:
+    """Which one an edge is of those that a node shows."""
+    return at - sum([hidden < at for hidden in node.unshown])
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

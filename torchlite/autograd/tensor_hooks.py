@@ -113,12 +113,18 @@ method("_post_accumulate_grad_hooks")(property(_post_accumulate_grad_hooks, _set
 # ---- running them
 
 
+def _called(hook: Callable[..., Any], *args: Any) -> Any:
+    """What a hook gives; it is no part of the formula of the node that runs, of which modes may be told."""
+    seer = local.state.mode.seer
+    return hook(*args) if seer is None else seer.program(hook, args)
+
+
 def run_tensor_hooks(hooks: Hooks, grads: list[Any]) -> None:
     """Call the hooks on a node's outputs, which may replace the gradients; those who retain theirs come last."""
     for nr, by_id in hooks.tensor_pre.items():
         for hook in list(by_id.values()):
             grad = grads[nr]
-            changed = hook(grad)
+            changed = _called(hook, grad)
             if changed is not None:
                 _check_replacement(hook, changed, grad)
                 grads[nr] = changed
@@ -133,7 +139,7 @@ def run_post_accumulate_hooks(hooks: OrderedDict[int, Any], leaf: Tensor) -> Non
     """Call the hooks of a leaf whose gradient was accumulated."""
     told = leaf
     for hook in list(hooks.values()):
-        changed = hook(told)
+        changed = _called(hook, told)
         if changed is not None:
             _check_replacement(hook, changed, told)
             told = changed
@@ -144,7 +150,7 @@ def run_post_accumulate_hooks(hooks: OrderedDict[int, Any], leaf: Tensor) -> Non
 def run_pre_hooks(hooks: Hooks, grads: list[Any]) -> list[Any]:
     """Call the hooks that come before a node."""
     for hook in list(hooks.pre.values()):
-        changed = hook(tuple(grads))
+        changed = _called(hook, tuple(grads))
         if changed is not None:
             grads = _replaced(hook, changed, grads)
     return grads
@@ -157,7 +163,7 @@ def run_post_hooks(
     places = [at for at in range(len(results)) if at not in unshown]
     shown = [results[at] for at in places]
     for hook in list(hooks.post.values()):
-        changed = hook(tuple(shown), tuple(grads))
+        changed = _called(hook, tuple(shown), tuple(grads))
         if changed is not None:
             shown = _replaced(hook, changed, shown)
     told = dict(zip(places, shown))

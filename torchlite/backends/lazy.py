@@ -9,12 +9,13 @@ themselves; views show the same memory with the same backend; what is written is
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor, computed
 from ..core.machine.write import check_no_overlap, write
-from ..core.state import local, silent, with_grad
+from ..core.state import is_watched, local, silent, with_grad
 from ..core.values import Array, dense_strides, dt, not_implemented_for
 from ..core.values.cached import cached
 from .base import Backend
@@ -88,7 +89,9 @@ class Lazy(Backend):
     def run(self, op: Any, values: Sequence[Any]) -> Any:
         """The results of an op on the values, with the history and tangents that it has on the tensors themselves."""
         state = local.state
-        results = state.within(silent(state.mode), op.run_lazily, values)
+        seer = state.mode.seer
+        run = functools.partial(seer, op) if seer is not None and seer.reads(op, values) else op.run_lazily
+        results = state.within(silent(state.mode), run, values)
         if op.recorded and state.mode.records:
             op.remember(values, results if isinstance(results, (tuple, list)) else (results,))
         return results
@@ -99,9 +102,17 @@ class Lazy(Backend):
         state.within(with_grad(state.mode, False), self.overwritten, op, self_, before, values)
 
     def overwritten(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+        """Write to the memory, or to a copy that is written back; a mode sees these steps, but of what reads bits."""
+        seer = local.state.mode.seer if is_watched() else None
+        if seer is not None and seer.reads(op, values):
+            seer.write(op, values)
+            return
         operands = [computed(v) for v in values[1:]]
         target = computed(self_)
-        op.overwrite(target, before if target is self_ else target._alias(), [target, *operands])
+        if seer is None:
+            op.overwrite(target, before if target is self_ else target._alias(), [target, *operands])
+        else:
+            seer.write(op, [target, *operands])
         if target is not self_:
             check_no_overlap(self_)
-            write(self_, target)
+            self_.copy_(target) if seer is not None else write(self_, target)

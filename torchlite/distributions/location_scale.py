@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
 from ..core.values import Size, bool_, float64
 from . import constraints
@@ -47,7 +48,8 @@ class Normal(_LocationScale, ExponentialFamily):
 
     def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return torch.normal(self.loc.detach().expand(shape), self.scale.detach().expand(shape))
+        with no_grad():
+            return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..autograd.forward import zeros_beside
 from ..core.machine import Tensor, TensorBase, wrap
+from ..core.state import is_watched
 from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
@@ -67,9 +68,12 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
 
 def _ones_along_diagonal(like: Tensor, rows: int, columns: int, at: int) -> Tensor:
     backend = like._backend.home
-    if not backend.level and backend.strided and backend.values:
+    if backend.level or not (backend.strided and backend.values):
+        made = zeros_beside(like, (rows, columns))
+    elif is_watched():
+        made = like.new_zeros((rows, columns))
+    else:
         return wrap(backend.xp.eye(rows, columns, at, like.dtype.numpy), like.dtype, backend)
-    made = zeros_beside(like, (rows, columns))
     if -rows < at < columns:
         made.diagonal(at).fill_(1)
     return made
@@ -128,7 +132,7 @@ def jacfwd(
 
 
 def _cut(t: Tensor, sizes: list[int], dim: int) -> Sequence[Tensor]:
-    return (t,) if len(sizes) == 1 else t.split(sizes, dim)
+    return (t,) if len(sizes) == 1 and not is_watched() else t.split(sizes, dim)
 
 
 def _first(batches: Any) -> Any:

@@ -14,12 +14,13 @@ from .._library.dispatched import (
     overload_in_place,
     overload_named,
     parts_of,
+    reads_bits,
     seen,
 )
 from .._library.handlers import handler_for
 from .._library.instances import Unasked, call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
-from ..core.machine import Tensor
+from ..core.machine import Tensor, computed
 from ..core.state import Mode, Seer, Switch, handling, local
 
 __all__ = [
@@ -40,6 +41,15 @@ class _Level(Seer):
         self.mode, self.below = mode, below
         # The function made of operations, in which PyTorch calls these with plain numbers, that runs.
         self.inside: Callable[..., Any] | None = None
+        self.left: Any = None  # the backward pass whose formula waits while a program's function runs
+
+    def program(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+        before = self.inside, self.left
+        self.inside, self.left = None, local.state.task
+        try:
+            return f(*values)
+        finally:
+            self.inside, self.left = before
 
     def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
         before, self.inside = self.inside, f
@@ -56,16 +66,23 @@ class _Level(Seer):
         found = parts_of(op, values)
         return None if found is None else functools.partial(self.composite, found, ())
 
+    def reads(self, op: Any, values: Sequence[Any]) -> bool:
+        return reads_bits(op, values)
+
     def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
-        return self.call(overload_named(name, overload), *given_to(signature, values))
+        given = values if name.endswith("_") else computed(list(values))
+        return self.call(overload_named(name, overload), *given_to(signature, given))
 
     def write(self, op: Any, values: Sequence[Any]) -> None:
         name, overload, args, kwargs = seen(op, values)
         self.call(overload_in_place(name, overload), args, kwargs)
 
     def out(self, op: Any, out: Any, values: Sequence[Any]) -> None:
-        func, args, kwargs = out_call(op, values)
-        self.call(func, args, {**kwargs, "out": out})
+        func, args, kwargs = out_call(op, values if reads_bits(op, values) else computed(list(values)))
+        target = computed(out)
+        self.call(func, args, {**kwargs, "out": target})
+        if target is not out:
+            out.copy_(target)
 
     def factory(self, factory: Any, values: Sequence[Any]) -> Any:
         name, overload, args, kwargs = factory_call(factory, values)
@@ -77,7 +94,7 @@ class _Level(Seer):
         return self.call(overload_named("lift_fresh", "default"), (t,), {})
 
     def number_of(self, t: Tensor) -> Any:
-        return self.call(overload_named("_local_scalar_dense", "default"), (t,), {})
+        return self.call(overload_named("_local_scalar_dense", "default"), (computed(t),), {})
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the handler makes of a call; what it declines is for those below it."""

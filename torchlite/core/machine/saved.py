@@ -196,7 +196,8 @@ class Packed:
             )
 
     def read(self, node: Node) -> Tensor:
-        tensor = self.hooks[1](self.packed)
+        seer, unpack = _mode.local.state.mode.seer, self.hooks[1]
+        tensor = unpack(self.packed) if seer is None else seer.program(unpack, (self.packed,))
         if not isinstance(tensor, TensorBase):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "

@@ -20,8 +20,16 @@ class Seer:
         """What runs an operation as others, where it is to be seen as these."""
         return None
 
+    def reads(self, op: Any, values: Sequence[Any]) -> bool:
+        """Whether an operation is seen on lazy tensors as they are, not on the values computed of them."""
+        return False
+
     def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
         """The call of a function made of operations."""
+        return f(*values)
+
+    def program(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+        """The call of a program's own function, whoever calls it."""
         return f(*values)
 
     def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from itertools import count
 from operator import getitem
 from typing import Any
 
+from ..._library.dispatched import overload_named
 from ..._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from ...core.machine import Tensor
 from ...core.values import strided
@@ -22,15 +23,24 @@ from ..passes.shape_prop import _extract_tensor_metadata
 
 __all__ = ["ProxyTorchDispatchMode", "get_isolated_graphmodule", "get_proxy_mode", "make_fx"]
 
+_READ = ("_local_scalar_dense", "allclose", "equal")  # what gives values, not tensors
+_READING = (
+    "It appears that you're trying to get value out of a tracing tensor with {} - erroring out! It's likely that this "
+    "is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try "
+    "setting tracing_mode='symbolic' in your make_fx call."
+)
+
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Writes the operations that it sees to a graph."""
 
-    def __init__(self, graph: Graph, root: Module, decompositions: Any = None) -> None:
+    def __init__(self, graph: Graph, root: Module, decompositions: Any = None, real: bool = False) -> None:
         super().__init__()
+        self.real = real  # whether there are values to be read, which a graph must not depend on
         self.graph, self.root, self.decompositions = graph, root, decompositions or {}
         self.nodes: dict[int, tuple[Any, Any]] = {}  # by the tensor: a weak reference to it, and its node
         self.fakes = FakeTensorMode()
+        self.constants: set[Any] = set()  # nodes of single numbers that hang on no argument
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -51,13 +61,18 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         fake = isinstance(value, FakeTensor) or value.layout is not strided
         return value if fake else self.fakes.from_tensor(value)
 
+    def known(self, value: Tensor) -> Any:
+        """The node that gives a tensor, if one does."""
+        found = self.nodes.get(id(value))
+        return found[1] if found is not None and found[0]() is value else None
+
     def node_of(self, value: Any) -> Any:
         """The node of a tensor; one that the function was not given is a constant, asked for at each use."""
         if not isinstance(value, Tensor):
             return value
-        found = self.nodes.get(id(value))
-        if found is not None and found[0]() is value:
-            return found[1]
+        known = self.known(value)
+        if known is not None:
+            return known
         kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
         name = next(f"{kind}{at}" for at in count() if getattr(self.root, f"{kind}{at}", value) is value)
         if isinstance(value, Parameter):
@@ -70,6 +85,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        tensors = [t for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        nodes = {node for node in map(self.known, tensors) if node is not None}
+        constant = bool(nodes) and nodes <= self.constants
+        if func._opname in _READ:
+            if self.real and nodes and not constant:
+                raise RuntimeError(_READING.format(func))
+            return func(*args, **kwargs)
+        if func is overload_named("lift_fresh", "default"):  # of a constant, which writes must not reach
+            func, constant = overload_named("lift_fresh_copy", "default"), True
         table = self.decompositions
         other = table.get(func) or table.get(func.overloadpacket)
         if other is not None:
@@ -82,6 +106,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         node = self.graph.call_function(func, taken, named, name=self.graph._target_to_str(func._opname))
         if isinstance(made, Tensor):
             self.describe(made, node)
+            if constant and made.numel() <= 1:
+                self.constants.add(node)
             return made
         if made is None:  # by what only checks, or writes
             return None
@@ -128,7 +154,7 @@ def make_fx(
         if tracing_mode != "real":
             fake = FakeTensorMode(allow_non_fake_inputs=True)
             leaves = [fake.from_tensor(t) if isinstance(t, Tensor) else t for t in leaves]
-        mode = ProxyTorchDispatchMode(graph, root, decomposition_table)
+        mode = ProxyTorchDispatchMode(graph, root, decomposition_table, tracing_mode == "real")
         names = _argument_names(f, len(leaves))
         for name, leaf in zip(names, leaves, strict=True):
             node = graph.placeholder(f"{name}_1")

@@ -295,6 +295,7 @@ def _smoothed(
     elif reduction == MEAN:
         kept = ~ignored
         counts = kept if weight is None else weight.take(target.long() * kept) * kept
-        flat = flat.sum() / counts.sum()
+        count = counts.sum()
+        flat = flat.sum() / count
     flat = multiply_by.apply(flat, label_smoothing / (logs.shape[dim] or 1))
     return multiply_by.apply(sharp, 1 - label_smoothing) + flat

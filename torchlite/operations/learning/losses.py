@@ -105,7 +105,8 @@ class _Formulas:
         half = factors[0].dtype if factors[0].dtype in dt.HALVES else None
         if half:
             factors, given = [[t.float() if isinstance(t, Tensor) else t for t in some] for some in (factors, given)]
-        made = formula(tensors, *given) * factors[0] * _share(reduction, *given)
+        made, share = formula(tensors, *given) * factors[0], _share(reduction, *given)
+        made = made if share == 1 else made * share
         made = made * factors[1] if len(factors) > 1 else made
         return made.to(half) if half else made
 

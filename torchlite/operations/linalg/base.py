@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python, published, seen_whole
 from ...core.machine import Tensor, into, moves, requires_grad
-from ...core.state import look_past_forms
+from ...core.state import is_watched, look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.exact import Exact
 from ..products.matmul import into_exactly
@@ -139,7 +139,7 @@ def spread(t: Tensor, shape: tuple[int, ...]) -> Tensor:
 def differentiated(t: Tensor) -> bool:
     """Whether somebody may ask for derivatives of what is made of `t`."""
     look_past_forms()
-    return bool(t._backend.level) or requires_grad(t) or moves(t)
+    return bool(t._backend.level) or requires_grad(t) or moves(t) or is_watched()
 
 
 # ---- kernels

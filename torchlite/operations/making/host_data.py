@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
-from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
+from ...core.machine import Tensor, TensorBase, computed, dispatch, functions, needs_dispatch, wrap
 from ...core.machine.view import requires_grad as wants_grad
 from ...core.memory import borrowed, lend
 from ...core.native import quick
@@ -281,7 +281,8 @@ def item(self: Tensor) -> Any:
 
 
 aten.update(
-    _local_scalar_dense=item, lift_fresh=lambda self: self, _pin_memory=lambda self, device=None: self.pin_memory()
+    _local_scalar_dense=item, lift_fresh=lambda self: self, lift_fresh_copy=lambda self: clone.apply(self, None),
+    _pin_memory=lambda self, device=None: self.pin_memory(),
 )
 
 
@@ -292,6 +293,7 @@ def tolist(self: Tensor) -> Any:
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     look_past_forms()
+    self = computed(self)
     host = self._backend.real.read(self._array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 

@@ -12,6 +12,7 @@ from ...core.declare import OnBackend, Op, aten, describe, function, publish, pu
 from ...core.machine import NOT_IMPLEMENTED, RANDOM, Generator, Tensor, drawn, into, public
 from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
+from ..formulas import zeros
 from ..vocabulary import undifferentiable, zero_gradient
 from .draws import _floating, array_drawn, bernoulli_each, normal_, stream_of, told
 from .factories import like, uninitialized
@@ -138,18 +139,16 @@ publish_python(
 
 
 def _check_deviation(mean: Any, std: Any, generator: Generator | None) -> None:
-    if isinstance(std, Tensor):
-        if std.dtype.is_complex:
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std._backend.values and not std._backend.home.level and not bool((std.detach() >= 0).all()):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
+    if isinstance(std, Tensor) and std.dtype.is_complex:
+        raise RuntimeError("normal expects standard deviation to be non-complex")
 
 
 def _normal_around(backend: Backend, mean: Any, std: Any, generator: Generator | None) -> Any:
     given = [v for v in (mean, std) if isinstance(v, backend.Array)]
-    d = given[0].dtype
+    d, one = given[0].dtype, isinstance(std, backend.Array)
+    if one and backend.values and not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
     drawn = uninitialized(broadcast_shapes(*[v.shape for v in given]), dt.of_numpy(d), backend)
-    one = isinstance(std, backend.Array)
     numbers = normal_.apply_in_place([drawn, 0.0, 1.0 if one else std, generator])._array
     stretched = (numbers * std).astype(d) if one else numbers
     return (stretched + mean).astype(d, copy=False)
@@ -163,7 +162,7 @@ def _into_converted(op: Op, out: Any, values: Sequence[Any]) -> Any:
 
 
 _NO_GRADIENT = {
-    "mean": lambda g, mean_shape: g.new_zeros(mean_shape), "std": lambda g, std_shape: g.new_zeros(std_shape),
+    "mean": lambda g, mean_shape: zeros(g, mean_shape), "std": lambda g, std_shape: zeros(g, std_shape),
 }  # fmt: skip
 
 

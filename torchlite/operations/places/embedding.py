@@ -306,7 +306,8 @@ def _bag_of_weight(
 def _seen_bag(*values: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
     *given, include_last_offset, padding_idx = values
     more = () if padding_idx == -1 else (padding_idx,)
-    return "_embedding_bag", (*given, *((include_last_offset, *more) if include_last_offset or more else ())), {}
+    name = "_embedding_bag" if given[0].requires_grad else "_embedding_bag_forward_only"
+    return name, (*given, *((include_last_offset, *more) if include_last_offset or more else ())), {}
 
 
 def _bag_of_sample_weights(

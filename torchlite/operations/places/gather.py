@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ...core.values.determinism import determinism
 from ..formulas import onto, tensors, zeros
-from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
+from ..reductions.reduce_at import SCATTER, into_mean, reduce_backward, start_of, ufunc_of
 from ..vocabulary import undifferentiable
 from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds
 
@@ -244,7 +245,7 @@ def _scatter_reduce(
 scatter_reduce = Writing(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
     _scatter_reduce,
-    reduce_backward,
+    functools.partial(reduce_backward, SCATTER),
     constant=("index",), check=_check_reduce, batch=LEADING, complex_gradients=False,
 )  # fmt: skip
 publish(scatter_reduce, inplace=True)

@@ -10,7 +10,7 @@ from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, or_own, warn_once, wrap_dim
 from ..formulas import onto, options
 from ..products.matmul import of_coordinates
-from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
+from ..reductions.reduce_at import INDEX, into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
 from .gather import gather, scatter_add, scatter_src, scatter_value
@@ -325,18 +325,12 @@ def _index_reduce(
         into_mean(xp, rows, count.reshape((-1,) + (1,) * (rows.ndim - 1)))
 
 
-def _index_reduce_backward(
-    g: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
-) -> tuple[Tensor, None, Tensor]:
-    dim = wrap_dim(dim, self.dim())
-    index = index.reshape(along_dim(dim, source.dim())).expand(source.shape)
-    return reduce_backward(g, self, dim, index, source, reduce, include_self, result)
-
-
 index_reduce = Writing(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
     _index_reduce,
-    _index_reduce_backward,
+    lambda g, self, dim, index, source, reduce, include_self, result: (
+        reduce_backward(INDEX, g, self, dim, index, source, reduce, include_self, result)
+    ),
     constant=("index",), complex_gradients=False, check=_check_reduce,
     batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self

@@ -26,7 +26,7 @@ from ...core.machine import (
 from ...core.values import Array, Backend, Namespace, dt
 from ..formulas import nought
 from ..vocabulary import zero_gradient
-from .arithmetic import _POLE, _reciprocal
+from .arithmetic import _POLE, _reciprocal, multiply_by
 from .selection import where
 
 # Exponents that are only a few operations.
@@ -97,7 +97,9 @@ def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
 
 def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
     exponent = float(exponent) if exponent.__class__ is int else exponent  # as a mode sees it in PyTorch
-    return zero_gradient(g) if exponent == 0 else g * conj(exponent * _next_lower_power(self, exponent))
+    if exponent == 0:
+        return zero_gradient(g)
+    return g * conj(multiply_by.apply(_next_lower_power(self, exponent), exponent))
 
 
 def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ from ...core.values import (
 from ..formulas import nought
 from ..gradient_kernels import by_kernel_of
 from ..making.copy import arranged_as_copy
-from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex
+from ..vocabulary import ALL, COMMON, ORDERED, REAL, TENSORS, no_complex, zero_gradient
 
 # ---- where
 
@@ -115,7 +115,7 @@ def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
 threshold_backward = Op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
-    {"grad_output": ITSELF, "self": lambda g: g.new_zeros(g.shape)},
+    {"grad_output": ITSELF, "self": zero_gradient},
     batch=LEADING,
 )
 publish(threshold_backward, function=False, method=False)

@@ -35,7 +35,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     least = tensors.scalar_tensor(eps, dtype=common, device=first.device)
     for norm in norms:
         local.state.within(silent(local.state.mode), norm.clamp_min_, least)  # gradients pass this by
-    return (first / norms[0] * (second / norms[1])).sum(dim)
+    by_second = second / norms[1]
+    return (first / norms[0] * by_second).sum(dim)
 
 
 @published("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", method=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from typing import Any
 
 from ...core.declare import function, published
@@ -300,9 +301,11 @@ def chain(items: list[Tensor]) -> Tensor:
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            best[i, j] = min(
+            costs = [
                 (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            )
+            ]
+            # Of what costs the same, three matrices are multiplied from the left, more of them from the right.
+            best[i, j] = min(costs[::-1] if count == 3 else costs, key=operator.itemgetter(0))
 
     def multiply(i: int, j: int) -> Tensor:
         if i == j:

@@ -7,13 +7,25 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Op, Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
+from ...core.declare import (
+    Op,
+    Reduction,
+    conj,
+    describe,
+    publish,
+    publish_as,
+    published,
+    reduced_count,
+    sum_to,
+    with_reduced,
+)
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.machine.write import into
 from ...core.state import is_watched, local
 from ...core.values import Array, Backend, Namespace, dt, errors
 from ...kernels.summing import add_reduce
 from ..formulas import ones
+from ..pointwise.arithmetic import divide_by
 from ..shapes.joining import cat
 from .in_one_kernel import in_one_kernel
 
@@ -73,13 +85,13 @@ def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> Non
         raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
-def _nansum_vjp(g: Tensor, self: Tensor) -> Tensor:
+def _nansum_vjp(g: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     known = self.isnan().logical_not()
-    return g.expand(self.shape) * known
+    return with_reduced(g, self, dim, keepdim).expand(self.shape) * known
 
 
 nansum = Reduction(
-    f"nansum({OPTIONAL_DIMS})", _nansum, _nansum_vjp, integers="int64", check_form=_check_nansum,
+    f"nansum({OPTIONAL_DIMS})", _nansum, _nansum_vjp, integers="int64", check_form=_check_nansum, bare=True,
 )  # fmt: skip
 publish(nansum)
 
@@ -113,7 +125,7 @@ def _mean(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 
 
 def _mean_vjp(g: Tensor, self_shape: tuple[int, ...], result_numel: int) -> Tensor:
-    return g.expand(self_shape) / (math.prod(self_shape) // max(result_numel, 1))
+    return divide_by.apply(g.expand(self_shape), math.prod(self_shape) // max(result_numel, 1))
 
 
 def _mean_gradient(follow: Any, backend: Backend, g: Array, shape: tuple[int, ...], axes: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...core.machine import Tensor
+from ...core.machine import Tensor, functions
 from ...core.values import Namespace
 
 _UFUNCS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
@@ -34,38 +34,57 @@ def into_mean(xp: Namespace, sums: Any, count: Any) -> None:
     sums[...] = divide(sums, xp.maximum(count, 1).astype(sums.dtype))
 
 
+class Ways(NamedTuple):
+    """The methods by which elements go to places, or come from them."""
+
+    add: str
+    select: str
+    reduce: str
+    fill: str
+
+
+SCATTER = Ways("scatter_add", "gather", "scatter_reduce", "scatter")
+INDEX = Ways("index_add", "index_select", "index_reduce", "index_fill")
+
+
 def reduce_backward(
-    g: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor
-) -> tuple[Tensor, None, Tensor]:
+    ways: Ways, g: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool,
+    result: Tensor,
+) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     """The gradients for `self`, `index` and `src` of a reduction along `dim`."""
 
     def collected(start: Tensor, values: Tensor) -> Tensor:
-        return start.scatter_add(dim, index, values)
+        return getattr(start, ways.add)(dim, index, values)
 
     def seen(t: Tensor) -> Tensor:
         """What belongs to each element of `src`."""
-        return t.gather(dim, index)
+        return getattr(t, ways.select)(dim, index)
 
-    if reduce in ("sum", "mean"):
-        if reduce == "mean":
-            count = self.new_ones(self.shape) if include_self else self.new_zeros(self.shape)
-            g = g / collected(count, src.new_ones(src.shape)).clamp(min=1)
+    def product(start: Tensor, values: Tensor) -> Tensor:
+        return getattr(start, ways.reduce)(dim, index, values, "prod", include_self=include_self)
+
+    if reduce == "sum":
         to_self, to_src = g, seen(g)
+    elif reduce == "mean":
+        own = functions["ones_like" if include_self else "zeros_like"](self)
+        count = collected(own, functions["ones_like"](src))
+        count = count.masked_fill_(count == 0, 1)
+        to_self, to_src = g / count, seen(g) / seen(count)
     elif reduce == "prod":
-
-        def product(start: Tensor, values: Tensor) -> Tensor:
-            return start.scatter_reduce(dim, index, values, "prod", include_self=include_self)
-
-        zero = src == 0
-        some_self, some_src = self.masked_fill(self == 0, 1), src.masked_fill(zero, 1)
+        some_self = self.masked_fill(self == 0, 1)
         to_self = g * product(some_self, src) / some_self
+        zero = src == 0
         # For the one zero in `src`, the product of the rest; else the result without this factor.
-        zeros = collected(self.new_zeros(self.shape), zero.to(self.dtype))
-        to_src = seen(g * product(self, some_src)).where(zero & (seen(zeros) == 1), seen(g * result) / some_src)
+        alone = zero & (seen(collected(functions["zeros_like"](self), zero.to(self.dtype))) == 1)
+        rest = product(self, src.masked_fill(alone, 1))
+        some_src = src.masked_fill(zero, 1)
+        without = seen(g * result) / some_src
+        to_src = seen(g * rest).where(alone, without)
     else:
-        best_self, best_src = (self == result).to(self.dtype), (src == seen(result)).to(self.dtype)
+        best = seen(result)
+        best_self, best_src = (self == result).to(self.dtype), (src == best).to(self.dtype)
         share = g / collected(best_self, best_src)  # NaN where the result is, since NaN equals nothing
         to_self, to_src = best_self * share, best_src * seen(share)
     if not include_self:
-        to_self = to_self.scatter(dim, index, 0)
+        to_self = getattr(to_self, ways.fill)(dim, index, 0)
     return to_self, None, to_src

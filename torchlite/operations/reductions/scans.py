@@ -300,7 +300,7 @@ def _sum_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
 def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
     """The area of the first, of the first two, …"""
     before = slice_.apply(y, dim, 0, -1, 1)
-    return multiply_by.apply(slice_.apply(y, dim, 1, None, 1) + before, width / 2).cumsum(dim)
+    return multiply_by.apply(before + slice_.apply(y, dim, 1, None, 1), width / 2).cumsum(dim)
 
 
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.declare import LaidView, describe, publish
-from ...core.machine import Leading, Tensor
-from ...core.values import Array, Backend
+from ...core.machine import Leading, Tensor, functions
+from ...core.values import Array, Backend, contiguous_format, dt
+from ..formulas import ones, options, zeros
 from ..making.factories import arange
 from .shape import Ints
 
@@ -56,25 +57,24 @@ def _as_strided_backward(
 ) -> Tensor:  # fmt: skip
     """Add each element of `g` to the place in the input that it was read from."""
     if 0 in size or 0 in self_shape:
-        return g.new_zeros(self_shape)
+        return zeros(g, self_shape)
     start = self_storage_offset if storage_offset is None else storage_offset
     low = min(start, self_storage_offset)
     reach = max(extent(self_shape, self_stride, self_storage_offset), extent(size, stride, start), low) - low
     flat = g.new_zeros((reach,))
-    if _overlaps(size, stride):
-        places = _places(flat).as_strided(size, stride, start - low)
-        flat = flat.index_add(0, places.reshape((-1,)), g.reshape((-1,)))
+    shared, repeated = _overlaps(self_shape, self_stride), _overlaps(size, stride)
+    places = arange(0, reach, **options(flat) | {"dtype": dt.int64}) if shared or repeated else flat
+    if repeated:
+        read = places.as_strided(size, stride, start - low)
+        values = g.reshape((-1,))
+        flat.index_add_(0, read.reshape((-1,)), values)
     else:
         flat.as_strided(size, stride, start - low).copy_(g)
-    if _overlaps(self_shape, self_stride):  # an element of the input is there several times: each gets its share
-        places = _places(flat).as_strided(self_shape, self_stride, self_storage_offset - low).reshape((-1,))
-        times = flat.new_zeros((reach,)).index_add(0, places, flat.new_ones((places.numel(),)))
-        flat = flat / times
+    if shared:  # an element of the input is there several times: each gets its share
+        times = functions["zeros_like"](flat, memory_format=contiguous_format)
+        read = places.as_strided(self_shape, self_stride, self_storage_offset - low).reshape((-1,))
+        flat.div_(times.index_add_(0, read, ones(flat, (1,)).expand(read.shape)))
     return flat.as_strided(self_shape, self_stride, self_storage_offset - low)
-
-
-def _places(flat: Tensor) -> Tensor:
-    return arange(flat.numel(), device=flat.device)
 
 
 def _as_strided_batch(self: Tensor, size: Ints, strides: Ints, offset: int | None) -> Tensor:

@@ -165,11 +165,6 @@ publish_python(
 )
 
 
-def _detach(op: Op, *values: Any) -> Tensor:
-    t: Tensor = values[0]
-    return t._alias() if t._backend.lazy else op.run_bound(t)
-
-
 def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
     """The function: nothing is asked of a plain tensor, or of a parameter."""
     general = op.general_function(method)
@@ -189,8 +184,8 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
 
 
 detach = Op(
-    "detach(Tensor self)", lambda xp, self: self, apply=_detach, finish=_of_one_version, fast=_detached_at_once,
-    batch=LEADING,
+    "detach(Tensor self)", lambda xp, self: self, finish=_of_one_version, fast=_detached_at_once, batch=LEADING,
+    run_lazily=_with_bits, by_form=False,
 )  # fmt: skip
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import published
 from ...core.machine import Tensor, functions
+from ...core.state import is_watched
 from ...core.values import dt, type_text, warn, warn_once
 from ..images.padding import constant_pad_nd, pad
 from ..pointwise.complex_numbers import view_as_real
@@ -74,6 +75,14 @@ def _check_stft(
         )
 
 
+def _pieces(batch: Tensor, length: int, hop: int) -> Tensor:
+    """The pieces of each row, `hop` apart. PyTorch tells of them by their strides, which no plan knows."""
+    if not is_watched():
+        return batch.unfold(-1, length, hop)
+    (rows, values), (row, step) = batch.shape, batch.stride()
+    return batch.as_strided((rows, 1 + (values - length) // hop, length), (row, hop * step, step))
+
+
 @published(
     "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, any center=True, "
     'any pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
@@ -111,7 +120,7 @@ def stft(
     if onesided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     batch = self.unsqueeze(0) if self.dim() == 1 else self
-    pieces = batch.unfold(-1, n_fft, hop)
+    pieces = _pieces(batch, n_fft, hop)
     if window is not None:
         pieces = pieces * _in_the_middle(window, n_fft)
     norm = PER_ROOT if normalized else NONE
