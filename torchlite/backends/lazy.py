@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor, computed
-from ..core.machine.write import check_no_overlap, write
+from ..core.machine.write import write
 from ..core.state import local, silent, with_grad
 from ..core.values import Array, dense_strides, dt, not_implemented_for
 from ..core.values.cached import cached
@@ -103,5 +103,4 @@ class Lazy(Backend):
         target = computed(self_)
         op.overwrite(target, before if target is self_ else target._alias(), [target, *operands])
         if target is not self_:
-            check_no_overlap(self_)
             write(self_, target)
