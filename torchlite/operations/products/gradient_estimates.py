@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, publish
+from ...core.declare import Composite, describe, publish
 from ...core.machine import Tensor, TensorBase
 from ...core.values import dt, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
@@ -69,10 +69,6 @@ _require = requirement("torch.gradient ")
 
 
 def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
-    """The slope of sampled values along each of the dimensions, by second-order differences.
-
-    `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
-    """
     several = isinstance(spacing, tuple)
     if dim is None:
         _require(
@@ -133,4 +129,10 @@ publish(
         }.items()
     ],
     method=False,
+)
+describe(
+    gradient="""The slope of sampled values along each of the dimensions, by second-order differences.
+
+    `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
+    """
 )
