@@ -379,3 +379,12 @@ def test_second_derivatives_of_pools_have_no_history(torch, tell):
     for pool in (torch.nn.functional.max_pool2d, torch.nn.functional.avg_pool2d):
         found = torch.func.hessian(lambda v, pool=pool: (pool(v, 2) ** 2).sum())(x)
         tell(found, found.requires_grad)
+
+
+@same_story
+def test_derivatives_are_linearized_out_of_sight_of_hooks(torch, tell):
+    warnings.simplefilter("ignore")  # PyTorch folds constants, and tells of it
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        value, push = torch.func.linearize(lambda x: x.sin() * x, ones(torch))
+        tell(value, push(ones(torch)))
+    tell(push(ones(torch)))

@@ -96,6 +96,10 @@ PROGRAMS = {
         n.uniform_(2, 3); x.imag < 0 | c.index_put_((torch.tensor([0]),), torch.tensor([9j])); x
         c.masked_fill_(r > 0, 1j); x | c.scatter_(0, torch.tensor([[0, 0]]), x[:1]); x
         c.index_add_(0, torch.tensor([0]), x[:1]); x | x.index_add_(0, torch.tensor([0]), c[:1])
+        w = c.expand(2, 2, 2); w.copy_(w) | w = c.expand(2, 2, 2); w.copy_(w.view(2, 2, 2))
+        w = n.expand(2, 2, 2); w.copy_(w) | w = n.expand(2, 2, 2); w.copy_(w._neg_view())
+        w = c.expand(2, 2, 2); w.copy_(w.conj()) | w = x.expand(2, 2, 2); w.copy_(w) | w = c.expand(2, 2, 2); w.copy_(c)
+        w = x.expand(2, 2, 2); w.copy_(w.conj()) | w = r.expand(2, 2, 2); w.copy_(w.view(torch.int32))
         c.expand(2, 2, 2).fill_(2) | c.T.copy_(x) | c.detach().add_(1); x
         c.t_() | c.transpose_(0, 1) | c.unsqueeze_(0) | c.squeeze_() | c.resize_(4)
         c.resize_(8).is_conj() | c.set_(torch.tensor([9j])) | x.set_(c) | c.set_(x.untyped_storage(), 0, (2,), (1,))

@@ -75,6 +75,57 @@ torch.ops.aten.abs(self=-torch.ones(2))
 torch.ops.aten.abs_.default(self=-torch.ones(2))
 torch.ops.aten.sum.dim_IntList(self=torch.ones(2), dim=[0])
 torch.masked.std(torch.ones(2, 2), range(5))
+torch.zeros((2, True)).shape
+torch.zeros((True, 2))
+torch.zeros((2, True, "a"))
+torch.zeros((2, numpy.True_))
+torch.ones(2, 2).sum((0, True))
+torch.max_pool2d(torch.ones(1, 1, 2, 2), (1, True))
+torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), (2, True))
+torch.ones(2, 2).sum(torch.tensor([0]))
+torch.ones(2, 2).sum(numpy.int64(0))
+torch.ones(2, 2).unsqueeze(numpy.array(0))
+torch.ones(2, 2).softmax(torch.tensor([0]))
+torch.ones(2, 2).softmax(torch.tensor(0))
+torch.ones(3, 3).triu(numpy.array(1))
+[*torch.ones(3).topk(torch.tensor([2]))]
+torch.ones(3).split(numpy.int64(2))
+torch.split(torch.ones(3), numpy.array(2))
+torch.ones(3).split(torch.tensor(2))
+torch.ones(3).split(2.0)
+torch.ones(2) == torch.Tensor
+torch.nn.Parameter != torch.ones(2)
+torch.Tensor in [torch.ones(2)]
+torch.sparse_coo_tensor(numpy.int64(3)).shape
+torch.nn.Hardtanh(float("nan")).max_val
+torch.nn.Hardtanh(1.0, 1.0)
+torch.nn.FractionalMaxPool2d(0, output_size=2).kernel_size
+torch.nn.FractionalMaxPool3d(0, output_size=2)
+torch.ones(3) @ torch.ones(2, 3, 4).double()
+torch.ones(3) @ torch.ones(2, 5, 4)
+torch.ones(3) @ torch.ones(2, 4, 3).double().mT
+torch.ones(3).requires_grad_() @ torch.ones(2, 3, 4).double()
+torch.ones(3) @ torch.arange(24.0).view(2, 3, 4)
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), (3,))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), ([0], [5]))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), ([0.5], [0]))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), (1, 0))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), torch.tensor([]))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), torch.tensor([[1], [0]]))
+torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), torch.tensor([1]))
+torch.gradient(torch.arange(4.0), dim=numpy.int64(0))
+torch.gradient(torch.arange(4.0), spacing=numpy.float32(2), dim=torch.tensor(0))
+torch.gradient(torch.arange(4.0), spacing=None, dim=[0])
+torch.gradient(torch.arange(4.0), spacing=2**64)
+torch.gradient(torch.arange(4.0), dim=True)
+torch.gradient(torch.arange(4.0), spacing=[torch.tensor([0.0, 1.0, 3.0, 4.0])], dim=(0,))
+numpy.int64(2) in torch.arange(3), numpy.float32(0.5) in torch.arange(3)
+numpy.True_ in torch.arange(3)
+torch.choose_qparams_optimized(torch.arange(8.0).view(2, 2, 2), 3, 4, 0.5, 2)
+torch.ones(3).to(torch.uint16).to_sparse()
+torch.ones(2, 2).to(torch.float8_e5m2).to_sparse(1)
+torch.ones(3).expand(2, 3).conj_physical_()
+torch.ones(3).cfloat().expand(2, 3).conj_physical_()
 """
 
 

@@ -107,6 +107,7 @@ def test_make_tensor(dtype):
             {"low": 3, "high": 1},
             {"low": NAN},
             {"requires_grad": True},
+            {"requires_grad": "yes"},
         ):
             torch.manual_seed(3)
             try:

@@ -167,7 +167,7 @@ def _choose_qparams_optimized(
     """The greater and the smaller end between which a few bits serve a vector best: searched from its extremes."""
     if numel < 0 or numel > input.numel():
         raise RuntimeError("numel is out of the bound of input tensor")
-    t = input[:numel]
+    t = input.reshape(-1)[:numel]
     low, high = t.min(), t.max()
     best, least, step = (low, high), _error(t, low, high, bit_width), (high - low) / n_bins
     narrowest = n_bins * (1 - ratio) * step

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor, computed
-from ..core.machine.write import check_no_overlap, write
+from ..core.machine.write import write
 from ..core.state import is_watched, local, silent, with_grad
 from ..core.values import Array, dense_strides, dt, not_implemented_for
 from ..core.values.cached import cached
@@ -114,5 +114,4 @@ class Lazy(Backend):
         else:
             seer.write(op, [target, *operands])
         if target is not self_:
-            check_no_overlap(self_)
             self_.copy_(target) if seer is not None else write(self_, target)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..autograd.forward import zeros_beside
 from ..core.machine import Tensor, TensorBase, wrap
-from ..core.state import is_watched
+from ..core.state import is_watched, local
 from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
@@ -150,6 +150,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     `func` is run once. What happens to tangents is recorded as a graph, whose transpose is recorded again.
     """
+    mode = local.state.mode  # what is kept here is kept for this alone: no hooks see it
+    return local.state.within(mode.but(saved_hooks=()), _linearized, func, primals)
+
+
+def _linearized(func: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     points, spec = tree_flatten(primals)
 
     def moved(*directions: Tensor) -> Any:

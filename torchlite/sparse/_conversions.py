@@ -8,7 +8,7 @@ from typing import Any
 
 from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name
 from ..core.declare import Composite, describe, method, publish, publish_python
-from ..core.machine import Tensor
+from ..core.machine import Tensor, refuse_rare
 from ..core.values import strided, wrap_dim
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
@@ -34,6 +34,7 @@ def _dense_as_coo(t: Tensor, sparse: int | None) -> Tensor:
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{ndim}] range, but {sparse} is given")
     if ndim and not sparse:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    refuse_rare("nonzero", t.dtype, (t,))
     filled = t != 0
     if sparse < ndim:
         filled = filled.flatten(sparse).any(-1)

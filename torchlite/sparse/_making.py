@@ -135,7 +135,7 @@ publish(
         f"sparse_coo_tensor.indices_size(any indices, any values, int[] size, *, {_OPTIONS}, bool? is_coalesced=None)",
         lambda i, v, size, d, device, pinned, *more: _of_parts(i, v, size, d, device, *more),
     ),
-    Composite(f"sparse_coo_tensor.size(int[] size, *, {_OPTIONS})", _of_nothing),
+    Composite(f"sparse_coo_tensor.size(int[1] size, *, {_OPTIONS})", _of_nothing),
     method=False,
 )
 

@@ -41,7 +41,7 @@ def make_tensor(
     if exclude_zero:
         made[made == 0] = 1 if dtype.category < dt.FLOAT else dt.finfo(dtype.to_real()).tiny
     if dtype.category >= dt.FLOAT:
-        made.requires_grad_(requires_grad and dtype not in dt.EIGHT_BITS)
+        made.requires_grad = requires_grad if dtype not in dt.EIGHT_BITS else False
     elif requires_grad:
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     return made

@@ -1,5 +1,6 @@
 """The language in which ops are declared and published."""
 
+from .conversions import dtype_of, is_tensor, longs
 from .declaration import ITSELF, By
 from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
@@ -22,6 +23,6 @@ from .publishing import (
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced
 from .rules import rules_in
-from .schema import Signature, dtype_of, is_tensor, longs, refusal, taking
+from .schema import Signature, refusal, taking
 from .told import describe, signatures_of, tell
 from .view_op import ViewOp

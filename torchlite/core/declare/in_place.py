@@ -102,11 +102,11 @@ class InPlace(Recording):
         """Refuse to write to one place several times, or to what is still to be read."""
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
-        lazy = target._backend.lazy  # such a target is a copy, until that is written back
+        lazy = target._backend.lazy  # such a target is a copy, which is written back to each place once
         if self.warns is not None and not lazy and overlaps(target):
             for name, indexing in self.warns(target, *values).items():
                 warn_of_overlap(name, indexing)
-        if not (self.repeats or lazy):
+        if lazy or not self.repeats:
             check_no_overlap(target)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):

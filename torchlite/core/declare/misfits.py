@@ -70,7 +70,7 @@ def half_fit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any
 
 def _not_unpacked(name: str, param: Param, value: Any) -> str | None:
     if _first(param, value) is not value:
-        for at, item in enumerate(value, 1):
+        for at, item in enumerate(param.asked(value), 1):
             try:
                 param.convert(item)
             except TooLong:
@@ -108,7 +108,7 @@ def _wrong(signature: Signature, param: Param, value: Any, position: int) -> str
     name = param.called
     where = f" (position {position})" if position else ""
     if param.sequence and isinstance(value, (list, tuple)):
-        for at, item in enumerate(value):
+        for at, item in enumerate(param.asked(value)):
             try:
                 param.convert(item)
             except Mismatch:

@@ -17,13 +17,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
-import numpy as np
-
-from ..machine import Tensor, TensorBase
-from ..values.device import device
-from ..values.dtype import bool_, dtype
-from ..values.errors import miss, too_long, warn_once
+from ..machine import Tensor
+from ..values.dtype import dtype
+from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
+from .conversions import (
+    CONVERT,
+    HIGHEST,
+    HIGHEST_SCALAR,
+    LOWEST,
+    OVERFLOW,
+    dim_alone,
+    int_alone,
+    is_tensor,
+    longs,
+    number_of,
+)
 from .misfits import Mismatch, TooLong, half_fit, invalid_combination, misfit
 from .pytorchs_overloads import pytorchs_overloads
 
@@ -57,130 +66,6 @@ def taking(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return bound
 
 
-_LOWEST, _HIGHEST, _HIGHEST_SCALAR = -(2**63), 2**63 - 1, 2**64 - 1
-_OVERFLOW = "Overflow when unpacking long long"
-
-
-def longs(function: str, argument: str, values: Sequence[Any]) -> tuple[int, ...]:
-    """Ints of 64 bits each; PyTorch's error where one is longer."""
-    made = tuple([v.__index__() for v in values])
-    for at, n in enumerate(made, 1):
-        if not _LOWEST <= n <= _HIGHEST:
-            told = f"argument '{argument}' failed to unpack the object at pos {at}"
-            raise TypeError(f'{function}(): {told} with error "{_OVERFLOW}')
-    return made
-
-
-def is_tensor(value: Any) -> bool:
-    return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
-
-
-def _scalar(value: Any) -> Any:
-    number = _number(value)
-    if number.__class__ is int and not _LOWEST <= number <= _HIGHEST_SCALAR:
-        raise TooLong
-    return number
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, (bool, int, float, complex)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if hasattr(value, "_backend") and not value._array.shape:
-        miss()
-        return value.item()
-    raise Mismatch
-
-
-def _int(value: Any) -> int:
-    if value.__class__ is not int:
-        if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-            raise Mismatch
-        if getattr(value, "dtype", None) is bool_:
-            raise Mismatch
-        miss()
-        try:
-            value = value.__index__()
-        except TypeError:
-            raise Mismatch from None
-    if not _LOWEST <= value <= _HIGHEST:
-        raise TooLong
-    return value
-
-
-def _float(value: Any) -> float:
-    if isinstance(value, (int, float, np.number)):
-        return float(value)
-    if hasattr(value, "_backend") and not value._array.shape:
-        miss()
-        return float(value)
-    raise Mismatch
-
-
-def _str(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise Mismatch
-
-
-def _tensor(value: Any) -> Any:
-    if is_tensor(value):
-        return value
-    raise Mismatch
-
-
-def _operand(value: Any) -> Any:
-    return value if is_tensor(value) else _scalar(value)
-
-
-_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
-
-
-def dtype_of(value: Any) -> dtype | None:
-    """The dtype that a value is, or that it stands for as one of Python's types."""
-    if isinstance(value, type) and value in _PYTHON_DTYPES:
-        from ..values.dtype import of_name
-
-        return of_name(_PYTHON_DTYPES[value])
-    return value if isinstance(value, dtype) else None
-
-
-def _scalar_type(value: Any) -> dtype:
-    found = dtype_of(value)
-    if found is None:
-        raise Mismatch
-    return found
-
-
-def _device(value: Any) -> device:
-    if isinstance(value, (str, int, device)) and not isinstance(value, bool):
-        return device(value)
-    raise Mismatch
-
-
-def _instance(cls: type) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if isinstance(value, cls):
-            return value
-        raise Mismatch
-
-    return check
-
-
-def _generator(value: Any) -> Any:
-    if hasattr(value, "manual_seed"):
-        return value
-    raise Mismatch
-
-
-_CONVERT: dict[str, Callable[[Any], Any]] = {
-    "Tensor": _tensor, "Operand": _operand, "Scalar": _scalar, "int": _int, "float": _float, "bool": _instance(bool),
-    "str": _str, "ScalarType": _scalar_type, "Device": _device, "Layout": _instance(layout),
-    "MemoryFormat": _instance(memory_format), "Generator": _generator, "any": lambda value: value,
-}  # fmt: skip
-
-
 _PYTHON = {int, float, bool, complex}
 
 # Values of just these classes pass unchanged; ints have a range.
@@ -194,7 +79,7 @@ class Param:
     """One parameter of a signature."""
 
     __slots__ = (
-        "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "repeats",
+        "alone", "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "repeats",
         "required", "sequence", "single", "type",
     )  # fmt: skip
 
@@ -202,7 +87,7 @@ class Param:
         match = _PARAM.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"not a parameter: {text!r}")
-        if match["type"] not in _CONVERT:
+        if match["type"] not in CONVERT:
             raise ValueError(f"no such type: {match['type']!r} in {text!r}")
         self.name: str = match["name"]
         self.type: str = match["type"]
@@ -215,7 +100,9 @@ class Param:
         if self.repeats > 1 and self.default.__class__ is int:
             self.default = (self.default,) * self.repeats
         self.kwonly = kwonly
-        convert = self.convert = _CONVERT[self.type]
+        lone_dim = self.type == "int" and not self.sequence and "dim" in self.name
+        convert = self.convert = dim_alone if lone_dim else CONVERT[self.type]
+        self.alone = int_alone if self.type == "int" else convert
         # Values of these classes pass unchanged, sequences of such items too.
         quick = set(_QUICK.get(self.type, ()))
         self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
@@ -226,7 +113,7 @@ class Param:
             self.convert = lambda item: None if item is None else convert(item)
         # The class of ints where they are taken, as they are or one for a sequence, and the highest there may be.
         self.integer = int if self.type in ("int", "Scalar", "Operand") and (self.single or not self.sequence) else None
-        self.highest = _HIGHEST if self.type == "int" else _HIGHEST_SCALAR
+        self.highest = HIGHEST if self.type == "int" else HIGHEST_SCALAR
 
     @property
     def is_tensor(self) -> bool:
@@ -243,10 +130,16 @@ class Param:
         if not self.sequence:
             return self.convert(value)
         if isinstance(value, (list, tuple)):
-            return tuple([self.convert(item) for item in value])
+            return tuple([self.convert(item) for item in self.asked(value)])
         if self.single:
-            return (self.convert(value),) * self.repeats
+            return (self.alone(value),) * self.repeats
         raise Mismatch
+
+    def asked(self, items: Sequence[Any]) -> Sequence[Any]:
+        """A sequence's items as they are asked for their kind: of ints only the first is, so bools may follow it."""
+        if self.type != "int":
+            return items
+        return [*items[:1], *[int(item) if item.__class__ is bool else item for item in items[1:]]]
 
     @property
     def called(self) -> str:
@@ -374,13 +267,13 @@ class Signature:
             if value.__class__ in param.quick:
                 values.append(value)
             elif value.__class__ is param.integer:
-                if not _LOWEST <= value <= param.highest:
+                if not LOWEST <= value <= param.highest:
                     return None
                 values.append((value,) * param.repeats if param.sequence else value)
             elif param.sequence and (value.__class__ is tuple or value.__class__ is list):
                 for item in value:
                     if item.__class__ not in param.items and not (
-                        item.__class__ is int and param.type == "int" and _LOWEST <= item <= _HIGHEST
+                        item.__class__ is int and param.type == "int" and LOWEST <= item <= HIGHEST
                     ):
                         return None
                 values.append(tuple(value))
@@ -437,10 +330,10 @@ class Signature:
             except TooLong:
                 if param.type in ("Scalar", "Operand"):
                     numbers = value if isinstance(value, (list, tuple)) else (value,)
-                    raise too_long(max(map(_number, numbers), key=abs)) from None
+                    raise too_long(max(map(number_of, numbers), key=abs)) from None
                 if isinstance(value, (list, tuple)):
                     longs(self.name, param.name, value)
-                raise ValueError(_OVERFLOW) from None
+                raise ValueError(OVERFLOW) from None
 
     def index(self, name: str) -> int | None:
         """The place of the parameter that calls name so; the first tensor is `input` to them."""

@@ -8,6 +8,7 @@ Python protocols.
 from __future__ import annotations
 
 import functools
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -464,9 +465,7 @@ class Tensor(TensorBase):
 
     def _real_number(self, type_: str) -> Any:
         number = self._number()
-        if number.__class__ is not complex:
-            return number
-        if number.imag:
+        if number.__class__ is complex and number.imag:
             raise RuntimeError(f"value cannot be converted to type {type_} without overflow")
         return number.real
 
@@ -476,7 +475,7 @@ class Tensor(TensorBase):
         return self.item()
 
     def __contains__(self, element: Any) -> bool:
-        if isinstance(element, (TensorBase, int, float, complex)):
+        if isinstance(element, (TensorBase, numbers.Number)):
             return bool((element == self).any())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 

@@ -292,7 +292,7 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
         )
     if size is None:
         return None, tuple(map(_float, given if several else (given,) * dims))
-    if several and not all(hasattr(n, "__index__") and not isinstance(n, bool) for n in size):
+    if several and (isinstance(size[0], bool) or not all(hasattr(n, "__index__") for n in size)):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(n) for n in size]}"

@@ -80,7 +80,7 @@ class Hardtanh(Module):
         if max_value is not None:
             _warn_renamed("max_value", "max_val")
             self.max_val = max_value
-        if not self.max_val > self.min_val:
+        if self.max_val <= self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
     def forward(self, input: Tensor) -> Tensor:

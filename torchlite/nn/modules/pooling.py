@@ -98,8 +98,8 @@ class _FractionalMaxPoolNd(Spatial):
 
     def complete(self, _random_samples: Tensor | None) -> None:
         n, size, ratio = self.dims, self.output_size, self.output_ratio
-        if any(k <= 0 for k in for_each(self.kernel_size, n)):
-            raise ValueError(f"kernel_size must be greater than zero, but got {self.kernel_size}")
+        if n == 3 and any(k <= 0 for k in for_each(self.kernel_size, n)):
+            raise ValueError(f"kernel_size must be greater than 0, but got {self.kernel_size}")
         self.kernel_size = for_each(self.kernel_size, n)
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if size is None else for_each(size, n)

@@ -321,11 +321,10 @@ _OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.com
 
 
 def _check_copied(op: Op, target: Tensor, values: Sequence[Any]) -> None:
-    source, backend = values[0], target._backend.home
+    source, backend = values[0], target._backend.real
     a, b = target._array, source._array
-    strided = source._backend.strided and target._backend.strided
-    alike = a.shape == b.shape and source._backend.home is backend and strided
-    if source is target or (alike and same_elements(backend, a, b)):
+    alike = a.shape == b.shape and source._backend.real is backend and source.dtype is target.dtype
+    if source is target or (alike and backend.strided and same_elements(backend, a, b)):
         return
     Op.check_memory(op, in_memory(target), [in_memory(source)])
 

@@ -112,7 +112,18 @@ for _name, _part in (("real", real), ("imag", imag)):
 # ---- conjugates
 
 conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj(), dtypes=COMMON, arranged=arranged_as_copy)
-in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1")
+
+
+def _check_flipped(op: Op, target: Tensor, values: Sequence[Any]) -> None:
+    """A real tensor is left as it is, whatever memory it shows."""
+    if target.dtype.is_complex:
+        Op.check_memory(op, target, values)
+
+
+in_place = Unary(
+    "conj_physical.in_place", "conjugate", lambda g: g.conj(), dtypes=COMMON, node="ConjPhysicalBackward1",
+    check_memory=_check_flipped,
+)  # fmt: skip
 publish(in_place, function=False, method=False, inplace=True)
 publish_python(
     "conj_physical(Tensor self)",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ...core.declare import published, refusal
+from ...core.declare import Composite, describe, publish
 from ...core.machine import Tensor, TensorBase
-from ...core.values import dt, type_name, wrap_dims
+from ...core.values import dt, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
@@ -70,16 +68,8 @@ def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
 _require = requirement("torch.gradient ")
 
 
-@published("gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1) -> Tensor[]", method=False)
 def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
-    """The slope of sampled values along each of the dimensions, by second-order differences.
-
-    `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
-    """
-    several = isinstance(spacing, (list, tuple))
-    known = several or spacing is None or isinstance(spacing, (int, float, complex, np.number))
-    if not known and not (isinstance(spacing, TensorBase) and not spacing.dim()):
-        raise refusal("gradient", [], (input,), {"spacing": spacing}, False)
+    several = isinstance(spacing, tuple)
     if dim is None:
         _require(
             not several or len(spacing) == input.dim(),
@@ -89,10 +79,8 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         )
         dims = tuple(range(input.dim()))
     else:
-        if not isinstance(dim, (int, list, tuple)):
-            raise TypeError(f"gradient(): argument 'dim' must be tuple of ints, not {type_name(dim)}")
-        dims = wrap_dims((dim,) if isinstance(dim, int) else tuple(dim), input.dim())
-    steps = tuple(spacing) if several else (1 if spacing is None else spacing,) * len(dims)
+        dims = wrap_dims((dim,) if isinstance(dim, int) else dim, input.dim())
+    steps = spacing if several else (1 if spacing is None else spacing,) * len(dims)
     _require(
         len(steps) == len(dims),
         "expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
@@ -118,3 +106,33 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         else:
             results.append(_even(input, d, step, edge_order))
     return tuple(results)
+
+
+def _at_dims(input: Tensor, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
+    return gradient(input, None, dim, edge_order)
+
+
+publish(
+    *[
+        Composite(
+            f"gradient.{overload}(Tensor self, *, {given}, int edge_order=1) -> Tensor[]",
+            gradient if "spacing" in given else _at_dims,
+        )
+        for overload, given in {
+            "scalarint": "Scalar? spacing=None, int? dim=None",
+            "scalararray": "Scalar spacing, int[] dim",
+            "array": "int[] dim",
+            "scalarrayint": "Scalar[] spacing, int? dim=None",
+            "scalarrayarray": "Scalar[] spacing, int[] dim",
+            "tensorarrayint": "Tensor[] spacing, int? dim=None",
+            "tensorarray": "Tensor[] spacing, int[] dim",
+        }.items()
+    ],
+    method=False,
+)
+describe(
+    gradient="""The slope of sampled values along each of the dimensions, by second-order differences.
+
+    `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
+    """
+)

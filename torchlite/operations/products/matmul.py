@@ -358,6 +358,12 @@ def _alone(t: Tensor, other: Tensor) -> Tensor:
     return t.squeeze(0) if t.requires_grad and t._array.shape[0] == 1 != other._array.shape[0] else t
 
 
+def _folds(batch: Tensor) -> bool:
+    """Whether the rows of all matrices are those of one matrix over the same memory."""
+    shape, steps = batch.shape, batch.stride()
+    return not batch.numel() or all([steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2)])
+
+
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
     m, n = len(a._array.shape), len(b._array.shape)
     if m == n == 3:
@@ -377,7 +383,7 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
         lead = a._array.shape[:-1]
         rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
-    if m == 1 or (m == 2 and a.requires_grad):  # the same, transposed: the gradient needs no sum over the batch
+    if (m < 3 and a.requires_grad) or (m == 1 and _folds(b.transpose(-2, -1))):  # transposed: gradients need no sum
         flipped = b.transpose(-2, -1)
         lead = flipped._array.shape[:-1]
         rows = flipped.reshape((math.prod(lead), flipped.shape[-1]))
@@ -386,10 +392,11 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
         return unsafe_view.apply(rows.mm(a.t()), (*lead, a.shape[0])).transpose(-2, -1).contiguous()
     batch = errors.broadcast_shapes(a._array.shape[:-2], b._array.shape[:-2])
     count = math.prod(batch)
-    (rows, inner), (depth, columns) = a._array.shape[-2:], b._array.shape[-2:]
-    first = a.expand((*batch, rows, inner)).reshape((count, rows, inner))
+    (*lone, inner), (depth, columns) = a._array.shape[-2:], b._array.shape[-2:]
+    height = lone or (1,)  # a vector is one row, which the result has no dimension for
+    first = a.expand((*batch, *height, inner)).reshape((count, *height, inner))
     second = b.expand((*batch, depth, columns)).reshape((count, depth, columns))
-    return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
+    return unsafe_view.apply(first.bmm(second), (*batch, *lone, columns))
 
 
 def _at_once(a: Tensor, b: Tensor) -> bool:

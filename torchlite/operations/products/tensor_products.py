@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import publish_python, published
+from ...core.declare.schema import taking
 from ...core.machine import Tensor
 from ...core.values import errors
 from ..pointwise.arithmetic import mul
@@ -45,7 +46,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(self.shape)} and {list(other.shape)}"
         )
-    return tensordot(self, other, ((-1,), (-1,)))
+    return _summed_over(self, other, (-1,), (-1,))
 
 
 @published("kron(Tensor self, Tensor other)")
@@ -63,25 +64,30 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
-    if not isinstance(dims, int) and not (isinstance(dims, (tuple, list)) and len(dims) == 2):
-        raise RuntimeError(
-            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
-            f"but got dims={dims}"
-        )
+        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims = (range(-dims, 0), range(dims))
-    over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
+        dims = (tuple(range(-dims, 0)), tuple(range(dims)))
+    if not isinstance(dims, (tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims}"
+        )
+    over_a, over_b = dims
+    return _summed_over(a, b, over_a, over_b)
+
+
+@taking("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)")
+def _summed_over(a: Tensor, b: Tensor, over_a: tuple[int, ...], over_b: tuple[int, ...]) -> Tensor:
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
     for x, y in zip(over_a, over_b):
-        n, m = a.shape[x], b.shape[y]
+        n, m = a.size(x), b.size(y)
         if n != m and 1 not in (n, m):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
@@ -89,7 +95,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             )
         if 1 in (n, m):
             a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
-    first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
+    first, second = errors.wrap_dims(over_a, a.dim()), errors.wrap_dims(over_b, b.dim())
     keep_a = [d for d in range(a.dim()) if d not in first]
     keep_b = [d for d in range(b.dim()) if d not in second]
     inner_size = math.prod(a._array.shape[d] for d in first)

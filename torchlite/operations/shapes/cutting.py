@@ -101,7 +101,8 @@ publish(unsafe_split_with_sizes)
 
 
 def _split_as(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Op, list[Any]]:
-    op = split_with_sizes if isinstance(split_size, (list, tuple)) else split
+    one = isinstance(split_size, int) or (isinstance(split_size, Tensor) and split_size.numel() == 1)
+    op = split if one else split_with_sizes
     return op, op.bind((self, split_size, dim), {})
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.sparse import without
+from ...core.declare.conversions import is_tensor
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
 from ...core.declare.publishing import function, publish, publish_python, published
-from ...core.declare.schema import is_tensor
 from ...core.declare.told import describe
 from ...core.declare.view_op import ViewOp
 from ...core.machine import fast
