@@ -114,4 +114,5 @@ class Lazy(Backend):
         else:
             seer.write(op, [target, *operands])
         if target is not self_:
+            op.check_written_back(self_)
             self_.copy_(target) if seer is not None else write(self_, target)

@@ -102,15 +102,19 @@ class InPlace(Recording):
         """Refuse to write to one place several times, or to what is still to be read."""
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
-        lazy = target._backend.lazy  # such a target is a copy, which is written back to each place once
+        lazy = target._backend.lazy  # such a target is a copy, until that is written back
         if self.warns is not None and not lazy and overlaps(target):
             for name, indexing in self.warns(target, *values).items():
                 warn_of_overlap(name, indexing)
-        if lazy or not self.repeats:
+        if not (self.repeats or lazy):
             check_no_overlap(target)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
                 check_apart(target, other, self.exclusive)
+
+    def check_written_back(self, target: Tensor) -> None:
+        """Refuse to write what was computed of a lazy tensor to one place several times."""
+        check_no_overlap(target)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""

@@ -367,7 +367,7 @@ copy_ = Op(
         ),
     },
     node="torch::autograd::CopyBackwards", moves=True, lifts=True, apply_in_place=_copy_number,
-    check_memory=_check_copied, overwrite=_overwrite_converted,
+    check_memory=_check_copied, check_written_back=lambda op, target: None, overwrite=_overwrite_converted,
     overwrite_inside=lambda op, self_, before, values: write(self_, values[1]), shows="",
 )  # fmt: skip
 publish(copy_, function=False, method=False, inplace=True)
