@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # What draws programs, calls and files that are others every day.
 SEED = os.environ.get("TORCHLITE_SEED") or datetime.now(UTC).date().isoformat()
 
 # Where it is set, PyTorch's testers report as its own servers want it, with packages that nobody else needs.
 os.environ.pop("CI", None)
+
+# Hypothesis reads all modules of a checkout for constants when it first draws, longer than it lets draws take.
+settings.register_profile("of a checkout", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("of a checkout")
 
 
 @pytest.hookimpl(tryfirst=True)
