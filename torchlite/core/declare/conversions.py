@@ -124,9 +124,10 @@ def _scalar_type(value: Any) -> dtype:
     return found
 
 
-def _device(value: Any) -> device:
+def _device(value: Any) -> Any:
+    """What a device is made of, once all else fits: there may be none."""
     if isinstance(value, (str, int, device)) and not isinstance(value, bool):
-        return device(value)
+        return value
     raise Mismatch
 
 

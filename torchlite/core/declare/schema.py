@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from ..machine import Tensor
+from ..values.device import device
 from ..values.dtype import dtype
 from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
@@ -164,12 +165,13 @@ class Param:
 class Form:
     """How calls with so many positional arguments, and these keywords, are bound to a signature."""
 
-    __slots__ = ("arrange", "params", "rest")
+    __slots__ = ("arrange", "devices", "params", "rest")
 
     def __init__(self, signature: Signature, places: list[int]) -> None:
         params = signature.params
         left = [i for i in range(len(params)) if i not in places]
         self.params = tuple([params[i] for i in places])  # of the arguments, as they come
+        self.devices = tuple([at for at, param in enumerate(self.params) if param.type == "Device"])
         self.rest = tuple([params[i].default for i in left])
         order = [*places, *left]
         inverse = sorted(range(len(order)), key=order.__getitem__)
@@ -250,6 +252,9 @@ class Signature:
             if not must:
                 return None
             raise self.refusal(args, kwargs, method) from None
+        for at in form.devices:
+            if values[at] is not None:
+                values[at] = device(values[at])
         values += form.rest
         return values if form.arrange is None else [*form.arrange(values)]
 
