@@ -17,7 +17,7 @@ from .side_by_side import same_story
 
 UNARY = """
     abs acos acosh angle asin asinh atan atanh bitwise_not ceil conj_physical cos cosh deg2rad digamma erf erfc erfinv
-    exp exp2 expm1 fix floor frac isfinite isnan isreal lgamma log log10 log1p log2 logit nan_to_num neg positive
+    exp exp2 fix floor frac isfinite isnan isreal lgamma log log10 log1p log2 logit nan_to_num neg positive
     rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc relu max nonzero
     sum mean amin amax argmin argmax prod all any std var clone detach t flatten ravel unbind is_contiguous
     to_sparse_coo to_sparse_csr half long bool item tolist numpy
@@ -44,7 +44,8 @@ MT(torch.tensor([1e10, 2.5, float("nan")]), torch.tensor([True, False, True])); 
 torch.ones_like(m); torch.zeros_like(m); m.copy_(n); m.masked_fill(mask, 0); m.to_sparse_coo().to_dense();
 m.to_sparse_coo() * 2;
 m.to_sparse_csr().sin(); m.to_sparse_coo().sum(); m.to_sparse_coo() * m.to_sparse_coo(); m.is_sparse_coo();
-m.to_sparse_csr().is_sparse_csr(); copy.deepcopy(m); pickle.loads(pickle.dumps(m)); torch.isclose(m, n); m.data_ptr()
+m.to_sparse_csr().is_sparse_csr(); copy.deepcopy(m); pickle.loads(pickle.dumps(m)); torch.isclose(m, n); m.data_ptr();
+torch.expm1(m / 2); torch.expm1(i - 2)
 """
 GRADIENTS = """
 r.sum(); (r * r).sum(); (r * n).sum(); (r + n).sum(); r.mean(); r.amax(); r.prod(); r.exp().sum(); (r**2).sum();

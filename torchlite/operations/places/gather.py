@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -245,7 +244,9 @@ def _scatter_reduce(
 scatter_reduce = Writing(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
     _scatter_reduce,
-    functools.partial(reduce_backward, SCATTER),
+    lambda g, self, dim, index, src, reduce, include_self, result: (
+        reduce_backward(SCATTER, g, self, dim, index, src, reduce, include_self, result)
+    ),
     constant=("index",), check=_check_reduce, batch=LEADING, complex_gradients=False,
 )  # fmt: skip
 publish(scatter_reduce, inplace=True)
