@@ -101,16 +101,17 @@ def _nll_backward(g: Any, input: Any, target: Any, weight: Any, reduction: int, 
 
 
 _in_unit = cupy.ElementwiseKernel(
-    "S x, int64 found", "",
-    "const typename torchlite_sum<S>::type p(x); if (!(p >= 0 && p <= 1)) wrong((long long*)found, 3, 0)",
+    "S x, S y, int64 found", "",
+    "const typename torchlite_sum<S>::type p(x), q(y);"
+    "if (!(p >= 0 && p <= 1 && q >= 0 && q <= 1)) wrong((long long*)found, 3, 0)",
     "torchlite_in_unit", preamble=SUMS + asserts.SOURCE,
 )  # fmt: skip
 
 
-def check_probabilities(x: Any, _name: str) -> None:
+def check_probabilities(input: Any, target: Any) -> None:
     """Let the next wait for the device raise, if an element does not lie between 0 and 1."""
-    if x.size:
-        _in_unit(x, int(asserts.places()))
+    if input.size:
+        _in_unit(input, target, int(asserts.places()))
 
 
 KERNELS = {

@@ -269,10 +269,11 @@ soft_margin_loss = publish_python(
 
 
 @or_own  # devices say so when they are waited for
-def check_probabilities(xp: Namespace, x: Array, name: str) -> None:
+def check_probabilities(xp: Namespace, input: Array, target: Array) -> None:
     """Raise if an element does not lie between 0 and 1."""
-    if x.size and not bool(((x >= 0) & (x <= 1)).all()):
-        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    for name, x in (("input", input), ("target", target)):
+        if x.size and not bool(((x >= 0) & (x <= 1)).all()):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
 
 
 def _check_likelihoods(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
@@ -280,8 +281,7 @@ def _check_likelihoods(self: Tensor, target: Tensor, weight: Tensor | None, redu
         raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     backend = self._backend.real
     if backend.values and not backend.level:
-        check_probabilities(backend.xp, self._array, "input")
-        check_probabilities(backend.xp, target._array, "target")
+        check_probabilities(backend.xp, self._array, target._array)
 
 
 def _weighted(made: Any, weight: Any) -> Any:
