@@ -82,7 +82,8 @@ BUDGETS = {
         F.binary_cross_entropy_with_logits, lambda: (randn(8, 16), randn(8, 16).detach()), 1, 2
     ),
     "binary_cross_entropy": Budget(
-        F.binary_cross_entropy, lambda: (torch.rand(8, 16, device="cuda", requires_grad=True), randn(8, 16).detach()),
+        F.binary_cross_entropy,
+        lambda: (torch.rand(8, 16, device="cuda", requires_grad=True), torch.rand(8, 16, device="cuda")),
         2, 3,
     ),
     "one_hot": Budget(lambda x, i: x * F.one_hot(i, 16), lambda: (randn(8, 16), classes(8)), 5, 7),
