@@ -123,7 +123,8 @@ def lacking(module: str, modules: Container[str] = (), homes: Mapping[str, str] 
         if name in modules:
             return importlib.import_module(f".{name}", module)
         if name in homes:
-            return getattr(importlib.import_module(f".{homes[name]}", module), name)
+            found = vars(sys.modules[module])[name] = getattr(importlib.import_module(f".{homes[name]}", module), name)
+            return found
         raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"), name=name)
 
     return __getattr__
