@@ -6,7 +6,7 @@ import importlib
 import opcode
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import FrameType
 from typing import Any, NoReturn
@@ -128,6 +128,12 @@ def lacking(module: str, modules: Container[str] = (), homes: Mapping[str, str] 
         raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"), name=name)
 
     return __getattr__
+
+
+def listing(module: str, later: Iterable[str]) -> Callable[[], list[str]]:
+    """The `__dir__` of a module: what it loads later is shown from the start."""
+    shown = vars(sys.modules[module])
+    return lambda: sorted({*shown, *later} - {"annotations"})
 
 
 class Missing(ABCMeta):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..absent import lacking
+from ..absent import lacking, listing
 from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
 from .backward import backward, grad
@@ -49,7 +49,4 @@ _HOME = {
     "set_detect_anomaly": "anomaly_mode",
 }
 __getattr__ = lacking(__name__, _MODULES, _HOME)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_HOME} - {"annotations"})
+__dir__ = listing(__name__, {*_MODULES, *_HOME})

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from ..absent import lacking
+from ..absent import lacking, listing
 from ..core.machine import shared_counter
 from ..core.native import named, native, quick
 from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
@@ -240,4 +240,6 @@ def is_inference_mode_enabled() -> bool:
     return local.state.mode.inference
 
 
-__getattr__ = lacking(__name__, homes={"enforce_grad_layout_policy": ".inert_switches"})
+_HOME = {"enforce_grad_layout_policy": ".inert_switches"}
+__getattr__ = lacking(__name__, homes=_HOME)
+__dir__ = listing(__name__, _HOME)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..absent import lacking as _lacking
+from ..absent import listing as _listing
 from .swapping import swap_tensors
 
 # Loaded when first used.
@@ -12,7 +13,4 @@ _LATER = frozenset((
     "tensorboard", "weak",
 ))  # fmt: skip
 __getattr__ = _lacking(__name__, _LATER)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER} - {"annotations"})
+__dir__ = _listing(__name__, _LATER)

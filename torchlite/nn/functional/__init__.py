@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...absent import lacking as _lacking
+from ...absent import listing as _listing
 from ...core.machine import Tensor
 from ...core.values.pickling import live_here as _live_here
 from ...operations.products.linear import linear
@@ -34,3 +35,4 @@ _LATER = {
 
 _live_here(globals())
 __getattr__ = _lacking(__name__, homes=_LATER)
+__dir__ = _listing(__name__, _LATER)
