@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..core.machine import shared_counter
 from ..core.native import named, native, quick
 from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
 from ..core.values import warn
+
+if TYPE_CHECKING:
+    from .inert_switches import enforce_grad_layout_policy as enforce_grad_layout_policy
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

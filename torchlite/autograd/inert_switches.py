@@ -6,11 +6,12 @@ import contextlib
 from contextlib import AbstractContextManager
 
 from ..core.declare import Signature
-from ..core.values import type_name
+from ..core.values import shown_in, type_name
 
 _LAYOUT = Signature("set_grad_layout_enforcement_enabled(bool enabled)")
 
 
+@shown_in("torch.autograd.grad_mode")
 class enforce_grad_layout_policy:
     """Whether gradients must lie in memory as their parameters do: they always do here.
 

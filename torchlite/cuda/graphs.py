@@ -32,7 +32,7 @@ def graph_pool_handle() -> Any:
     return cupy.cuda.MemoryPool()
 
 
-@shown_in("torch.cuda")
+@shown_in("torch.cuda.graphs")
 class CUDAGraph:
     """Work that is done again by `replay`, in the memory in which it was done when it was captured.
 

@@ -10,8 +10,10 @@ from ..core.memory.typed_storage import STORAGES, TypedStorage, _OfDtype
 class _OnCuda(_OfDtype):
     """The type of such types: called, it makes a storage on the current device."""
 
-    def __call__(cls, *args: Any, **named: Any) -> TypedStorage:
-        return _OfDtype.__call__(cls, *args, **named).cuda()
+    def __call__(
+        cls, *args: Any, wrap_storage: Any = None, dtype: None = None, device: None = None, _internal: bool = False
+    ) -> TypedStorage:
+        return _OfDtype.__call__(cls, *args, wrap_storage=wrap_storage, dtype=dtype, device=device).cuda()
 
     def __instancecheck__(cls, storage: Any) -> bool:
         return super().__instancecheck__(storage) and storage.device.type == "cuda"

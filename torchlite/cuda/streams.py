@@ -9,6 +9,7 @@ from typing import Any
 from .. import streams
 from ..core.values import DeviceLike, shown_in
 from ..core.values.device import device as Device
+from ..core.values.pickling import live_here
 from . import _index, _needed, current_device, is_available
 from .unsupported import lacking_function
 
@@ -18,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@shown_in("torch.cuda")
+@shown_in("torch.cuda.streams")
 class Stream(streams.Stream):
     """Where the work of a CUDA device waits its turn."""
 
@@ -84,7 +85,7 @@ class Stream(streams.Stream):
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-@shown_in("torch.cuda")
+@shown_in("torch.cuda.streams")
 class ExternalStream(Stream):
     """A stream that was made elsewhere, by its address."""
 
@@ -92,7 +93,7 @@ class ExternalStream(Stream):
         return cls._over(_needed().ExternalStream(stream_ptr), _index(device))  # type: ignore[return-value]
 
 
-@shown_in("torch.cuda")
+@shown_in("torch.cuda.streams")
 class Event(streams.Event):
     """A moment in a stream of a CUDA device."""
 
@@ -141,6 +142,7 @@ class Event(streams.Event):
     )
 
 
+@shown_in("torch.cuda")
 class StreamContext(AbstractContextManager[None]):
     """Inside, this is the current stream; nothing changes for None."""
 
@@ -180,3 +182,6 @@ def set_stream(stream: Stream | None) -> None:
 def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream:
     """A stream that was made elsewhere, by its address."""
     return ExternalStream(data_ptr, device)
+
+
+live_here({**globals(), "__name__": __package__})

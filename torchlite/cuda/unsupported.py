@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..core.values import shown_in
+from ..core.values.pickling import live_here
 from . import _needed, is_available
 
 _CUDA = "torch.cuda"
 _MEMORY = "memory is CuPy's: see cupy.cuda.MemoryPool and cupy.cuda.set_allocator"
 
 
-def lacking_class(name: str, said: str, module: str = _CUDA, methods: str = "") -> type:
-    """A class that can be named, but not called, as its methods can."""
+def lacking_class(said: str, module: str, methods: str = "") -> Callable[[type], type]:
+    """Let the class below be named, but not called, as its methods can."""
 
-    def new(cls: type, *_: Any, **__: Any) -> NoReturn:
-        if not is_available():
-            raise RuntimeError(f"Tried to instantiate dummy base class {name}")
-        raise NotImplementedError(f"torchlite has no {module}.{name}: {said}")
+    def decorate(cls: type) -> type:
+        def new(*_: Any, **__: Any) -> NoReturn:
+            if not is_available():
+                raise RuntimeError(f"Tried to instantiate dummy base class {cls.__name__}")
+            raise NotImplementedError(f"torchlite has no {module}.{cls.__name__}: {said}")
 
-    held = lacking_functions(f"{module}.{name}", said, methods)
-    doc = {"__new__": new, "__module__": module, "__doc__": f"Not there: {said}."}
-    return type(name, (), doc | {method: staticmethod(call) for method, call in held.items()})
+        held = lacking_functions(f"{module}.{cls.__name__}", said, methods)
+        for name, value in {"__new__": new, **held}.items():
+            setattr(cls, name, staticmethod(value))
+        return shown_in(module)(cls)
+
+    return decorate
 
 
 def lacking_function(name: str, said: str, module: str = _CUDA) -> Any:
@@ -40,11 +47,19 @@ def lacking_functions(module: str, said: str, names: str) -> dict[str, Any]:
     return {name: lacking_function(name, said, module) for name in names.split()}
 
 
-CUDAPluggableAllocator = lacking_class("CUDAPluggableAllocator", _MEMORY, methods="allocator")
-GreenContext = lacking_class(
-    "GreenContext", "CuPy has none", methods="create max_workqueue_concurrency set_context pop_context Stream"
+@lacking_class(_MEMORY, "torch.cuda.memory", "allocator")
+class CUDAPluggableAllocator:
+    """An allocator in a library of one's own, which CuPy takes in its own way."""
+
+
+@lacking_class(
+    "CuPy has none", "torch.cuda.green_contexts", "create max_workqueue_concurrency set_context pop_context Stream"
 )
-change_current_allocator = lacking_function("change_current_allocator", _MEMORY)
+class GreenContext:
+    """A part of a GPU, of which CuPy knows nothing."""
+
+
+change_current_allocator = shown_in("torch.cuda.memory")(lacking_function("change_current_allocator", _MEMORY))
 
 
 def ipc_collect() -> None:
@@ -60,3 +75,4 @@ _REFUSED = {
 }
 globals().update(_REFUSED)
 __all__ = ["CUDAPluggableAllocator", "GreenContext", "change_current_allocator", "ipc_collect", *_REFUSED]
+live_here({**globals(), "__name__": __package__}, "ipc_collect", *_REFUSED)

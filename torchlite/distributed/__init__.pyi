@@ -3,14 +3,12 @@
 from typing import Any as _Any
 from torchlite.futures import Future as _Future
 from torchlite.distributed.process_group import Group as _Group
-from collections.abc import Iterator as _Iterator
 from torchlite.absent import Missing as _Missing
 from collections.abc import Sequence as _Sequence
 from torchlite.core.machine.tensor import Tensor as _Tensor
 from torchlite.distributed.work import Work as _Work
 from builtins import bool as _bool
 from torchlite.distributed.reduction import _reduce_op as _reduce_op
-from builtins import str as _str
 from builtins import type as _type
 
 from torchlite.distributed.backend import Backend as Backend
@@ -105,6 +103,7 @@ from torchlite.distributed import objects as objects
 from torchlite.distributed import optim as optim
 from torchlite.distributed import options as options
 from torchlite.distributed import process_group as process_group
+from torchlite.distributed.recording import record_comm as record_comm
 from torchlite.distributed import recording as recording
 from torchlite.distributed.messages import recv as recv
 from torchlite.distributed.objects import recv_object_list as recv_object_list
@@ -171,7 +170,6 @@ fsdp._init_utils: _Any
 launcher: _Any
 launcher.api: _Any
 pipelining: _Any
-def record_comm(name: _str) -> _Iterator[None]: ...
 reduce_op: _reduce_op
 def reduce_scatter_tensor(output: _Tensor, input: _Tensor, op: _Any = ..., group: _Group = None, async_op: _bool = False) -> _Work | None: ...
 rpc: _Any

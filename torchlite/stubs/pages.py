@@ -58,9 +58,14 @@ def namespace(module: str) -> str:
     return _page(words, [*handed_on, "", *made_here])
 
 
+_CONTEXTS = ("contextmanager", "contextlib.contextmanager")  # decorators that checkers know
+
+
 def _is_plain(definition: Definition | None) -> bool:
     """Whether a checker reads off a definition what there is."""
-    return definition is not None and (isinstance(definition, ast.ClassDef) or not definition.decorator_list)
+    if definition is None or isinstance(definition, ast.ClassDef):
+        return definition is not None
+    return all(ast.unparse(each) in _CONTEXTS for each in definition.decorator_list)
 
 
 def _later(module: str, name: str) -> Home | None:
