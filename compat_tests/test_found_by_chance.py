@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import pytest
 
-from .side_by_side import same_story
+from .side_by_side import same_story, warning_always
 
 
 def _tried(tell, call):
@@ -445,6 +446,34 @@ def test_what_is_refused_once_it_is_drawn_has_used_its_numbers(torch, tell):
         torch.manual_seed(0)
         _tried(tell, draw)
         tell(torch.rand(2))
+
+
+@same_story
+def test_integers_of_which_there_may_be_no_history_are_copied_to(torch, tell):
+    for dtype in (torch.int64, torch.bool, torch.float32):
+        for view in (lambda x: x.chunk(2, 1)[1], lambda x: x[:, 1:].squeeze(0)):
+            for mode in (torch.no_grad(), torch.enable_grad()):
+                x = torch.ones(3, 2, dtype=dtype)
+                with mode:
+                    part = view(x)
+                _tried(tell, lambda part=part: part.copy_(torch.ones(3, 1, requires_grad=True)))
+
+
+@same_story
+def test_bounds_that_are_numbers_say_which_dtype_is_computed_in(torch, tell):
+    for dtype in (torch.bool, torch.int32, torch.int64, torch.float32):
+        for low, high in ((2.0, 3), (2, None), (None, 2.5), (True, False)):
+            for out in (torch.float64, torch.int64):
+                call = partial(torch.clamp, torch.ones(2, dtype=dtype), low, high, out=torch.empty(2, dtype=out))
+                _tried(tell, call)
+
+
+@same_story
+def test_expanded_memory_is_told_of_before_a_mask_that_does_not_fit(torch, tell):
+    with warning_always(torch), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        _tried(tell, lambda: torch.zeros(2).expand(3, 2).masked_fill_(torch.ones(3, dtype=torch.bool), 1))
+    tell([str(warning.message).partition(" (Triggered")[0] for warning in told])
 
 
 @same_story

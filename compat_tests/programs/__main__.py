@@ -66,6 +66,7 @@ def main() -> int:
         for found in hunt(options.seed, chosen, options.module, options.jobs, options.scripts):
             known.update(found.known)
             if not found.known:
+                print(f"program {found.number}: {found.kind}\n{found.script}\n", flush=True)
                 groups[found.kind].append(found)
                 different.add(found.number)
     except KeyboardInterrupt:

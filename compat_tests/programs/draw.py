@@ -47,8 +47,9 @@ class Drawing:
         except NoFit:
             return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
+        before = self.seen() if writes(step) else {}
         error = run.step(step)
-        if self.wild() or (error and (LIMITS.search(str(error)) or (writes(step) and self.half_done()))):
+        if self.wild() or (error and (LIMITS.search(str(error)) or (writes(step) and self.seen() != before))):
             self.run = Run(run.torch, tuple(self.steps))
         else:
             self.steps.append(step)
@@ -68,14 +69,9 @@ class Drawing:
                 return True
         return False
 
-    def half_done(self) -> bool:
-        """Whether the step just run, which raised, has written something: how much of it is left to chance."""
-        before = Run(self.run.torch, tuple(self.steps)).tensors()
-        after = self.run.tensors()
-        return any(
-            seen_or_error(lambda n=name: numbers(after[n])) != seen_or_error(lambda n=name: numbers(before[n]))
-            for name in after
-        )
+    def seen(self) -> dict[str, str]:
+        """All numbers there are. A step that raises, and has written some, leaves to chance how many."""
+        return {name: repr(seen_or_error(lambda t=t: numbers(t))) for name, t in self.run.tensors().items()}
 
 
 def writes(step: Step) -> bool:

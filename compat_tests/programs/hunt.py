@@ -1,6 +1,7 @@
 """Many programs in several processes; one that brings its process down counts as a failure, and the rest go on."""
 
 import faulthandler
+import gc
 import importlib
 import multiprocessing
 import os
@@ -48,7 +49,8 @@ class Worker:
         self.seed, self.numbers, self.module, self.shown = seed, numbers, module, shown
         self.at, self.drawing = next(iter(numbers), None), True
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["torch", module, __name__])  # so that one goes on at once after a crash
+        # so that one goes on at once after a crash
+        context.set_forkserver_preload(["torch", module, "torch._dynamo", f"{module}.nn", __name__])
         self.connection, theirs = context.Pipe()
         descriptor, self.report = tempfile.mkstemp()  # of where a crash found it
         os.close(descriptor)
@@ -105,6 +107,7 @@ def work(connection: Connection, report: str, seed: str, numbers: Sequence[int],
     same_every_time(torch)
     same_every_time(torchlite)
     warnings.simplefilter("ignore")  # outside of programs
+    gc.freeze()  # the libraries: there is no use in going through them again and again
     shown: Counter[str] = Counter()
     for number in numbers:
         connection.send((number, True))

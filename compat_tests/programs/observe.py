@@ -19,7 +19,7 @@ def said(error: Warning | Exception | str) -> str:
 
 def flat(value: Any) -> list[Json]:
     """The numbers in nested lists one after another, complex ones as two."""
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         return [number for item in value for number in flat(item)]
     if isinstance(value, complex):
         return [value.real, value.imag]
@@ -28,7 +28,8 @@ def flat(value: Any) -> list[Json]:
 
 def numbers(tensor: Tensor) -> list[Json]:
     """A tensor's values in order. A copy is read, for PyTorch's gradients may be zeros that have no memory."""
-    return flat(tensor.detach().clone().tolist())
+    found = tensor.detach().clone().reshape(-1).tolist()
+    return flat(found) if tensor.is_complex() else found
 
 
 FIELDS: dict[str, Callable[[Tensor], Json]] = {

@@ -64,6 +64,12 @@ def given(torch: ModuleType) -> dict[str, Any]:
     return namespace
 
 
+@lru_cache(1000)
+def cotangent(torch: ModuleType, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """What a pass from a tensor of that shape starts with."""
+    return given(torch)["cotangent"](torch.empty(shape, dtype=dtype))
+
+
 class Run:
     """A program being run on one library: the variables it has made, the error and the warnings of each step."""
 
@@ -96,7 +102,7 @@ class Run:
         for name, value in self.namespace.items():
             if not name.startswith("v"):
                 continue
-            if isinstance(value, tuple | list) and any(isinstance(item, self.torch.Tensor) for item in value):
+            if isinstance(value, (tuple, list)) and any(isinstance(item, self.torch.Tensor) for item in value):
                 yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
             else:
                 yield name, value
@@ -150,7 +156,7 @@ class Run:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                cotangents = [self.namespace["cotangent"](t) for t in roots]
+                cotangents = [cotangent(self.torch, tuple(t.shape), t.dtype).clone() for t in roots]
                 self.torch.autograd.backward(roots, cotangents, retain_graph=True)
         except Exception as error:
             del self.told[told:]

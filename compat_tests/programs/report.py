@@ -1,5 +1,6 @@
 """Telling a person about a difference: which line made it, why that is known, and the shortest script that shows it."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
@@ -8,10 +9,11 @@ from .compare import Difference, compare
 from .evidence import says
 from .known import CHANCE, ROUNDED, Known, explanation
 from .prelude import pieces_for
-from .program import Program, Run
+from .program import Program, Run, Step
 from .rounding import DRAWS
 
 CLASSES = ("error", "values", "dtype", "shape", "stride()", "storage_offset()", "requires_grad", "is_leaf")
+ANY_LINE = (Step("", {}),)
 
 
 @dataclass(frozen=True)
@@ -52,21 +54,33 @@ class Failure:
 def find_failure(program: Program, torch: ModuleType, module: ModuleType) -> Failure | None:
     """The program up to a line with which it begins to differ, or None where the libraries agree on the whole of it."""
     differs = compare(program, torch, module)
-    if not differs:
-        return None
-    agrees, length = 0, min(d.step + 1 or len(program) for d in differs)
-    if length < len(program):
-        program = program[:length]
-        differs = compare(program, torch, module)
+    if not beyond(differs):
+        return Failure(program, differs) if differs else None
+    agrees, length, guesses = 0, len(program), guessed(program, beyond(differs))
     while length - agrees > 1:
-        middle = (agrees + length) // 2
+        middle = guesses.pop(0) if guesses else (agrees + length) // 2
+        if not agrees < middle < length:
+            continue
         found = compare(program[:middle], torch, module)
-        if found:
+        if beyond(found):
             length, differs = middle, found
         else:
             agrees = middle
     failure = Failure(program[:length], differs)
     return failure if failure.known else replace(failure, chance=by_chance(failure, torch, module))
+
+
+def beyond(differs: list[Difference]) -> list[Difference]:
+    """What differs, but for what is explained whichever line made it; from an error of one library, much follows."""
+    return [d for d in differs if d.field == "error" or not explanation(ANY_LINE, d)]
+
+
+def guessed(program: Program, differs: list[Difference]) -> list[int]:
+    """How long a program may be that just differs, and one that does not: by the first line that tells of it."""
+    made = {step.name: i + 1 for i, step in enumerate(program)}
+    told = [made.get(re.split(r"\W", d.where)[0], 0) if d.stage == "values" else d.step + 1 for d in differs]
+    first = min(filter(None, told), default=0)
+    return [first, first - 1]
 
 
 def by_chance(failure: Failure, torch: ModuleType, module: ModuleType) -> Known | None:
@@ -90,7 +104,7 @@ def find_failures(program: Program, torch: ModuleType, module: ModuleType) -> li
     found: list[Failure] = []
     while failure := find_failure(program, torch, module):
         found.append(failure)
-        if not failure.known:
+        if not failure.known or not beyond(failure.differences):
             break
         at = len(failure.program)
         program = program[: at - 1] + program[at:]  # what needs it raises a NameError in both

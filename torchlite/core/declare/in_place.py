@@ -65,7 +65,8 @@ class InPlace(Recording):
             backend.adopt(self_)
         grad = state.mode.grad and bool(self.rules)
         if grad:
-            check_writable(self_, recording)
+            copied = self.moves and self_.dtype.category < dt.FLOAT  # which leaves no history
+            check_writable(self_, recording and not copied)
         before = self_._alias()
         edges = None
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):

@@ -34,7 +34,11 @@ def _check_fill_in_place(self: Tensor, mask: Tensor, value: Any) -> None:
     _check_one_value(value)
     if mask.dtype is not dt.bool_:
         raise not_boolean(mask)
-    broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+
+
+def _read_to_fill(self: Tensor, mask: Tensor, value: Any) -> tuple[Tensor]:
+    broadcast_shapes(tuple(self.shape), tuple(mask.shape))  # which is told of after expanded memory is
+    return (mask,)
 
 
 def _filled(xp: Namespace, self: Array, mask: Any, value: Any) -> Any:
@@ -53,7 +57,7 @@ def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
 
 # The value is read before anything is written.
 _IN_PLACE: dict[str, Any] = {
-    "reads": lambda self, mask, value: (mask,), "repeats": True, "exclusive": False,
+    "reads": _read_to_fill, "repeats": True, "exclusive": False,
     "warns": lambda *_: {"masked_fill": "mask] = scalar"}, "check_in_place": _check_fill_in_place,
 }  # fmt: skip
 masked_fill_scalar = Writing(

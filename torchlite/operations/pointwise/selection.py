@@ -270,14 +270,14 @@ def _fits_in_place(target: Tensor, *bounds: Any) -> None:
 
 
 def _keeps_dtype(out: Any, values: Sequence[Any]) -> None:
-    """Beside numbers, which promote nothing, PyTorch wants the operand's dtype."""
+    """Beside numbers, PyTorch wants the dtype that is computed in."""
     if not isinstance(out, TensorBase):
         return
     if len(values) == 3 and values[0].is_complex():
         raise NotImplementedError(_NO_COMPLEX)
     _check_written(out, values)
     if not any([isinstance(bound, TensorBase) for bound in values[1:]]):
-        check_found(values[0].dtype, out.dtype)
+        check_found(result_type(*[v for v in values if v is not None]), out.dtype)
 
 
 _BOUNDED: dict[str, Any] = {
