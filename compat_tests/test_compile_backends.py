@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -9,6 +10,14 @@ import pytest
 from .side_by_side import same_story
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def tried(call: Any, *values: Any, **named: Any) -> Any:
+    """What a call gives, or the error that it raises."""
+    try:
+        return call(*values, **named)
+    except Exception as error:
+        return type(error).__name__, str(error)
 
 
 class Backend:
@@ -148,3 +157,51 @@ def test_a_call_is_explained(torch: Any, tell: Any) -> None:
     told = torch._dynamo.explain(lambda x: torch.relu(torch.add(x, 1)))(torch.ones(2))
     tell(told.graph_count, told.graph_break_count, told.op_count, len(told.ops_per_graph[0]))
     tell(str(told).splitlines()[:4])
+
+
+@same_story
+def test_backends_are_known_by_name(torch: Any, tell: Any) -> None:
+    warnings.simplefilter("ignore")  # PyTorch's own modules that it loads for this warn
+    dynamo, nn = torch._dynamo, torch.nn
+    before = dynamo.list_backends()
+    tell(before, torch.compiler.list_backends() == before, "eager" in dynamo.list_backends(exclude_tags=None))
+    for backend in ("nonsense", "Eager"):
+        tell(tried(torch.compile, torch.sin, backend=backend), tried(torch.compile, nn.Linear(1, 1), backend=backend))
+        tell(tried(torch.compile(backend=backend), torch.sin), tried(dynamo.lookup_backend, backend))
+        tell(tried(dynamo.optimize, backend))
+    tell(issubclass(dynamo.exc.InvalidBackend, RuntimeError), type(torch.compile(nn.Linear(1, 1))).__module__)
+    mine, said = Backend(torch), []
+
+    @dynamo.register_backend
+    def counting_of_a_test(gm: Any, example_inputs: Any, **more: Any) -> Any:
+        said.append((len(example_inputs), more))
+        return mine(gm, example_inputs)
+
+    dynamo.register_backend(name="mine_of_a_test", compiler_fn=lambda *graph: mine(*graph))
+    dynamo.register_backend(lambda gm, example_inputs: gm, "hidden_of_a_test", ("debug",))
+    tell([name for name in dynamo.list_backends() if name not in before])
+    tell(tried(dynamo.register_backend, counting_of_a_test), tried(dynamo.register_backend, 3))
+    tell(dynamo.lookup_backend("counting_of_a_test") is counting_of_a_test, dynamo.lookup_backend(mine) is mine)
+    for backend, more in (
+        ("mine_of_a_test", {}), ("counting_of_a_test", {"mode": "reduce-overhead"}),
+        (counting_of_a_test, {"options": {"a": 1}}), (mine, {"mode": "default"}),
+    ):  # fmt: skip
+        tell(torch.compile(lambda x: x.sin() + 1, backend=backend, **more)(torch.ones(2)))
+    tell(said, mine.graphs, mine.runs)
+    torch.compiler.set_default_backend("mine_of_a_test")
+    tell(torch.compile(lambda x: x.cos())(torch.ones(2)), len(mine.graphs))
+    torch.compiler.set_default_backend(None)
+
+
+@same_story
+def test_functions_are_optimized_under_the_older_names(torch: Any, tell: Any) -> None:
+    from importlib import import_module
+
+    dynamo = torch._dynamo
+    counter = import_module(f"{torch.__name__}._dynamo.testing").CompileCounter()
+    tell(dynamo.optimize("eager")(lambda x: x + 1)(torch.ones(1)))
+    for decorate in (dynamo.optimize(counter, nopython=True), dynamo.optimize_assert(counter)):
+        tell(decorate(lambda x: x.sin().cos())(torch.ones(1)), counter.frame_count, counter.op_count)
+        dynamo.reset()
+    counter.clear()
+    tell(dynamo.optimize(counter, disable=True)(lambda x: x.sin())(torch.ones(1)), counter.frame_count)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sized
 from typing import Any, TypeVar
 
+from .compiler_backends import eager, list_backends, lookup_backend
+from .core.values import shown_in
 from .nn.modules.module import Module
 
 __all__ = [
@@ -30,6 +32,7 @@ def _unchanged(fn: _T) -> _T:
     return fn
 
 
+@shown_in("torch._dynamo.eval_frame")
 class OptimizedModule(Module):
     """What `compile` gives for a module: it runs `_orig_mod`, and whatever it is asked or told is that one's."""
 
@@ -81,17 +84,22 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
-def _compiled(model: Any, backend: Any = None, fullgraph: bool = False) -> Any:
-    """A function as it is, or as a backend runs its graphs; of a module, inside what stands for a compiled one."""
+def _compiled(model: Any, backend: Any = None, fullgraph: bool = False, **more: Any) -> Any:
+    """A function as it is, or as a backend runs its graphs; of a module, inside what stands for a compiled one.
+
+    The backend is given `more`, too.
+    """
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if isinstance(model, OptimizedModule):
         return model
     run: Callable[..., Any] = _unchanged
-    if callable(backend):
+    found = lookup_backend(_default_backend if backend is None else backend)
+    if callable(found) and found is not eager:
         from .fx.captured import captured
 
-        run = functools.partial(captured, backend=backend, fullgraph=fullgraph)
+        given = functools.partial(found, **more) if more else found
+        run = functools.partial(captured, backend=given, fullgraph=fullgraph)
     return OptimizedModule(model, run) if isinstance(model, Module) else run(model)
 
 
@@ -103,14 +111,28 @@ def compile(
 ) -> Any:  # fmt: skip
     """A function itself, or a module as an `OptimizedModule`; without either, a decorator that does so.
 
-    A `backend` that is a function is handed graphs, and what it gives runs in their place (`fx/captured.py`).
+    A `backend` that is a program's own, or the name of one, is handed graphs, and what it gives runs in their place
+    (`fx/captured.py`).
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode not in (None, *_MODES) and backend in (None, "inductor"):
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
-    given = _unchanged if disable else functools.partial(_compiled, backend=backend, fullgraph=fullgraph)
+    told = {"mode": mode if mode != "default" else None, "options": options}
+    more = {name: value for name, value in told.items() if value}
+    given = _unchanged if disable else functools.partial(_compiled, backend=backend, fullgraph=fullgraph, **more)
     return given if model is None else given(model)
+
+
+def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool = False, **_: Any) -> Any:
+    """A decorator: what is decorated is compiled by a backend."""
+    lookup_backend(backend)
+    return _unchanged if disable else functools.partial(_compiled, backend=backend, fullgraph=nopython)
+
+
+def optimize_assert(backend: Any, **more: Any) -> Any:
+    """The same, where what a graph cannot say is an error."""
+    return optimize(backend, nopython=True, **more)
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -189,11 +211,6 @@ is_dynamo_compiling = is_compiling
 def is_exporting() -> bool:
     """Whether a program is being exported: never."""
     return False
-
-
-def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> list[str]:
-    """The names of compilers, of which there are none."""
-    return []
 
 
 def set_default_backend(backend: Any) -> None:

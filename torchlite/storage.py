@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 from .core.memory import (
@@ -12,6 +13,7 @@ from .core.memory import (
     _set_always_warn_typed_storage_removal,
     warn_typed_storage_removal,
 )
+from .core.values import means_this
 
 __all__ = [
     "TypedStorage", "UntypedStorage", "_get_always_warn_typed_storage_removal",
@@ -19,6 +21,25 @@ __all__ = [
 ]  # fmt: skip
 
 _warn_typed_storage_removal = warn_typed_storage_removal
+
+
+def _in_pickles(memory: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The `__reduce__` of storages: their memory, or the file that PyTorch has for it where its names are written."""
+
+    def __reduce__(self: Any) -> Any:
+        if not means_this():
+            return memory(self)
+        from .serialization import save
+
+        file = io.BytesIO()
+        save(self, file, _use_new_zipfile_serialization=False)
+        return _load_from_bytes, (file.getvalue(),)
+
+    return __reduce__
+
+
+for _kind in (TypedStorage, UntypedStorage):
+    _kind.__reduce__ = _in_pickles(_kind.__reduce__)  # type: ignore[method-assign]
 
 
 def _load_from_bytes(b: bytes) -> Any:

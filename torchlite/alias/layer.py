@@ -103,6 +103,8 @@ class Alias:
             )
         before = {name: module for name, module in sys.modules.items() if is_torch(name)}
         self.undo.callback(_restore_modules, before)
+        from .. import storage  # noqa: F401  # whose pickles are PyTorch's then
+
         # Processes that multiprocessing starts are given `sys.path` and the environment.
         self._insert(sys.path, 1, SITE)
         self.undo.callback(_set_environment, os.environ.get("TORCHLITE_ALIAS"))

@@ -21,7 +21,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -66,7 +66,7 @@ class GradScaler:
             self._growth_interval = growth_interval
             self._init_growth_tracker = 0
             self._growth_tracker: Tensor | None = None
-            self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_fresh)
+            self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
     # ---- the scale
 
@@ -162,7 +162,7 @@ class GradScaler:
             scale.copy_(new_scale.reshape(()))
         else:
             scale.fill_(new_scale)
-        self._per_optimizer_states = defaultdict(_fresh)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     # ---- settings
 

@@ -1,4 +1,4 @@
-"""What PyTorch's compiler raises, for programs that catch it: here nothing is compiled, and nothing raises it."""
+"""What PyTorch's compiler raises, for programs that catch it: here nothing is compiled, and most is never raised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ def _kind(name: str, base: type[Exception] = TorchDynamoException) -> type[Excep
 
 
 InternalTorchDynamoError = _kind("InternalTorchDynamoError")
-InvalidBackend = _kind("InvalidBackend")
+
+
+@shown_in("torch._dynamo.exc")
+class InvalidBackend(TorchDynamoException):
+    """There is no backend of a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
+
+
 RecompileError = _kind("RecompileError")
 FailOnRecompileLimitHit = _kind("FailOnRecompileLimitHit", Exception)
 RestartAnalysis = _kind("RestartAnalysis")

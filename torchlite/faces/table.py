@@ -30,7 +30,8 @@ FACES = {
     "_dynamo": Face(
         "What speaks to PyTorch's compiler: it is heard where a program has a backend of its own.",
         "compiler: allow_in_graph assume_constant_result disallow_in_graph=allow_in_graph is_compiling"
-        " is_dynamo_supported=is_exporting list_backends reset OptimizedModule; fx.captured: explain;"
+        " is_dynamo_supported=is_exporting optimize optimize_assert reset run=allow_in_graph OptimizedModule;"
+        "compiler_backends: list_backends lookup_backend register_backend; fx.captured: explain;"
         "faces.graphs: disable graph_break mark_dynamic mark_static mark_static_address"
         " maybe_mark_dynamic=mark_dynamic",
     ),
@@ -39,8 +40,12 @@ FACES = {
     "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
     "_dynamo.eval_frame": Face("", "compiler: OptimizedModule is_dynamo_supported=is_exporting"),
     "_dynamo.testing": Face(
-        "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
+        "What tests of a compiler are written with.",
+        "_dynamo: optimize_assert reset; fx.captured: CompileCounter EagerAndRecordGraphs",
     ),
+    "_dynamo.backends": Face("The backends of a compiler."),
+    "_dynamo.backends.debugging": Face("", "compiler_backends: eager; fx.captured: ExplainOutput"),
+    "_dynamo.backends.registry": Face("", "compiler_backends: list_backends lookup_backend register_backend"),
     "_dynamo.exc": Face(
         "What a compiler raises.",
         "faces.compiler_errors: BackendCompilerFailed FailOnRecompileLimitHit InternalTorchDynamoError InvalidBackend"

@@ -257,6 +257,35 @@ def is_capturing() -> bool:
     return any([isinstance(mode, _Recorder) for mode in local.state.mode.functions])
 
 
+@shown_in("torch._dynamo.testing")
+class CompileCounter:
+    """A backend that runs graphs as they are, and counts them and the calls in them."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Start again from zero."""
+        self.frame_count = self.op_count = 0
+
+    def __call__(self, gm: GraphModule, example_inputs: Sequence[Tensor]) -> Callable[..., Any]:
+        self.frame_count += 1
+        self.op_count += sum([node.op.startswith("call") for node in gm.graph.nodes])
+        return gm.forward
+
+
+@shown_in("torch._dynamo.testing")
+class EagerAndRecordGraphs:
+    """A backend that runs graphs as they are, and keeps them."""
+
+    def __init__(self) -> None:
+        self.graphs: list[GraphModule] = []
+
+    def __call__(self, gm: GraphModule, example_inputs: Sequence[Tensor], **_: Any) -> GraphModule:
+        self.graphs.append(gm)
+        return gm
+
+
 @shown_in("torch._dynamo.backends.debugging")
 @dataclass
 class ExplainOutput:

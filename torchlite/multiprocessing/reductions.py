@@ -12,7 +12,7 @@ from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.memory import HOME, SharedPages, UntypedStorage, pages_behind, share
+from ..core.memory import HOME, SharedPages, TypedStorage, UntypedStorage, pages_behind, share, typed_again
 from ..nn.parameter import Parameter
 
 STRATEGIES = frozenset(("file_descriptor", "file_system"))
@@ -46,6 +46,11 @@ def reduce_storage(storage: UntypedStorage) -> Any:
 
 def rebuild_storage(pages: SharedPages, offset: int, nbytes: int) -> UntypedStorage:
     return UntypedStorage.over(pages.array(offset, nbytes))
+
+
+def reduce_typed_storage(storage: TypedStorage) -> Any:
+    """The same of a storage with a dtype, whatever it is in other pickles."""
+    return typed_again, (storage.untyped(), storage.dtype)
 
 
 def reduce_pages(pages: SharedPages) -> Any:
@@ -83,6 +88,7 @@ def init_reductions() -> None:
     for cls in (Tensor, Parameter):
         register(cls, reduce_tensor)
     register(UntypedStorage, reduce_storage)
+    register(TypedStorage, reduce_typed_storage)
     register(SharedPages, reduce_pages)
     if HOME is not None and parent_process() is None:
         atexit.register(_sweep)

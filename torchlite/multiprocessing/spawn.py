@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from typing import Any
 
-from ..core.values import Shown, bear_name, warn
+from ..core.values import bear_name, spelled, warn
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
@@ -36,7 +36,7 @@ class ProcessException(Exception):
         self.error_pid = pid
 
     def __reduce__(self) -> Any:
-        return Shown(type(self)), (self.msg, self.error_index, self.error_pid)
+        return spelled(type(self)), (self.msg, self.error_index, self.error_pid)
 
 
 class ProcessRaisedException(ProcessException):
@@ -57,7 +57,7 @@ class ProcessExitedException(ProcessException):
         self.signal_name = signal_name
 
     def __reduce__(self) -> Any:
-        return Shown(type(self)), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
+        return spelled(type(self)), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
 class ProcessContext:

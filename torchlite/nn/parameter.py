@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 from ..core.declare import Signature
 from ..core.machine import Tensor, as_class
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
-from ..core.values import DeviceLike, Shown, bear_name, dt, preserve_format, type_name
+from ..core.values import DeviceLike, bear_name, dt, preserve_format, shown_in, spelled, type_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
 
@@ -58,7 +58,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __reduce_ex__(self, protocol: int) -> Any:
         state = object_state(self)
         args: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
-        return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
+        if state:
+            return spelled(_rebuild_parameter_with_state), (*args, state)
+        return spelled(_rebuild_parameter), args
 
 
 def _required(t: Any, requires_grad: bool) -> Any:
@@ -71,10 +73,12 @@ def _required(t: Any, requires_grad: bool) -> Any:
     return t._require_grad(requires_grad)
 
 
+@shown_in("torch._utils")
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
     return Parameter(data, requires_grad)
 
 
+@shown_in("torch._utils")
 def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Parameter:
     return set_object_state(Parameter(data, requires_grad), state)
 
@@ -152,7 +156,7 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self: Any, protocol: int) -> Any:
-        return Shown(type(self)), (self.requires_grad,)
+        return spelled(type(self)), (self.requires_grad,)
 
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -17,10 +17,10 @@ from typing import Any
 from ..core.memory import STORAGES
 from ..core.values import bear_name, warn
 from ..core.values.device import device
+from ..core.values.layout import _get_layout
 from ..operations.making.legacy_types import TYPES
 from ..types import Storage
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
-from .calls import _get_layout
 from .legacy import SourceChangeWarning
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .loading import get_unsafe_globals_in_checkpoint, load

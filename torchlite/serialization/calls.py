@@ -19,8 +19,7 @@ from ..core.machine import Tensor
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import Size, dt
 from ..core.values.device import device
-from ..core.values.layout import NAMES as LAYOUTS
-from ..core.values.layout import layout, sparse_coo
+from ..core.values.layout import _get_layout, layout, sparse_coo
 from ..faces.graphs import _DimRange
 from ..nested._internal.nested_tensor import _rebuild_njt
 from ..nn.parameter import Parameter
@@ -35,14 +34,6 @@ _TABLE = 256  # an empty one of any kind
 _TENSOR = 768
 _ATTRIBUTE = 128
 _SCANNED = 64  # bytes of a storage that are looked at while one is made
-
-
-def _get_layout(name: str) -> layout:
-    """The layout that is shown as `name`."""
-    found = LAYOUTS.get(name.removeprefix("torch."))
-    if not isinstance(found, layout):
-        raise pickle.UnpicklingError(f"there is no layout {name}")
-    return found
 
 
 # ---- of plain values

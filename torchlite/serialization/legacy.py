@@ -62,7 +62,7 @@ class LegacyStorages:
         type_, key, location, count, (view,) = named(saved_id, 6)
         root = self._root(key, type_, count, location)
         raw = root.raw if view is None else self._view(root, type_, view)
-        return TypedStorage(wrap_storage=raw, dtype=type_.dtype)
+        return raw if type_.name == "UntypedStorage" else TypedStorage(wrap_storage=raw, dtype=type_.dtype)
 
     def _root(self, key: str, type_: StorageType, count: int, location: str) -> _Root:
         known = self.roots.get(key)

@@ -12,10 +12,11 @@ import pickle
 import sys
 from typing import Any
 
-from ..core.machine import Generator, Tensor, functions
+from ..core.machine import Tensor, functions
 from ..core.memory import STORAGES, UntypedStorage, storage_name
 from ..core.native import FUNCTIONS
 from ..core.values import dt, return_types
+from ..core.values.schemes import qscheme
 from ..operations.making.legacy_types import TYPES
 
 
@@ -102,7 +103,6 @@ def find(module: str, name: str) -> Any:
 
 
 _SPECIAL: dict[Any, tuple[str, str]] = {
-    Generator: ("torch._C", "Generator"),
     UntypedStorage: ("torch.storage", "UntypedStorage"),
 }
 
@@ -111,7 +111,7 @@ _PRIVATE_ROOMS = ("torchlite.core", "torchlite.operations", "torchlite.backends"
 
 def name_of(obj: Any) -> tuple[str, str] | None:
     """The module and name that PyTorch has an object under; None for what is not PyTorch's."""
-    if isinstance(obj, dt.dtype):
+    if isinstance(obj, (dt.dtype, qscheme)):
         return "torch", obj.name
     if isinstance(obj, StorageType):
         return ("torch.storage" if isinstance(obj, Bytes) else "torch"), obj.name
@@ -140,10 +140,6 @@ def _name(obj: Any, module: str, name: str) -> tuple[str, str]:
 
 def _candidates(module: str, name: str) -> list[str]:
     """Where PyTorch may have what torchlite has in `module`."""
-    if name.startswith("_rebuild_from_type"):
-        return ["torch._tensor"]
-    if name.startswith("_rebuild_") and not module.startswith("torchlite.nested."):
-        return ["torch._utils"]
     if module.startswith(_PRIVATE_ROOMS):
         return ["torch"]
     if module.endswith("._C._nn"):

@@ -14,8 +14,7 @@ import numpy as np
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.native import FUNCTIONS
 from ..core.values import Shown, dt, memory_format, reduce_ex
-from ..core.values.layout import layout
-from .calls import _get_layout
+from ..core.values.schemes import qscheme
 from .locations import location_tag
 from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of
 
@@ -27,8 +26,6 @@ class _Names:
 
     def reducer_override(self: Any, obj: Any) -> Any:
         kind = type(obj)
-        if kind is layout:
-            return _get_layout, (f"torch.{obj.name}",)
         if kind is memory_format:
             raise TypeError(f"cannot pickle {obj}")
         if getattr(kind, "__reduce_ex__", None) is reduce_ex:
@@ -38,7 +35,7 @@ class _Names:
         return NotImplemented
 
     def save(self: Any, obj: Any, save_persistent_id: bool = True) -> None:
-        super().save(obj.cls if type(obj) is Shown else obj, save_persistent_id)  # type: ignore[misc]
+        super().save(obj.named if type(obj) is Shown else obj, save_persistent_id)  # type: ignore[misc]
 
     def save_global(self: Any, obj: Any, name: Any = None) -> None:
         torchs = name_of(obj)
@@ -69,6 +66,7 @@ class _TorchPickler(_Names, pickle._Pickler):
         **pickle._Pickler.dispatch,
         **dict.fromkeys(FUNCTIONS, _Names.save_global),
         dt.dtype: _Names.save_global,
+        qscheme: _Names.save_global,
         StorageType: _Names.save_global,
         Bytes: _Names.save_global,
     }
@@ -122,7 +120,7 @@ def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callabl
 
     class Pickler(pickle_module.Pickler):
         def reducer_override(self, obj: Any) -> Any:
-            torchs = None if obj is find else name_of(obj.cls if type(obj) is Shown else obj)
+            torchs = None if obj is find else name_of(obj.named if type(obj) is Shown else obj)
             if torchs is not None:
                 return (storage_type if isinstance(obj, StorageType) else find), torchs
             if getattr(type(obj), "__reduce_ex__", None) is reduce_ex:

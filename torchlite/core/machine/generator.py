@@ -6,12 +6,14 @@ import os
 from typing import Any
 
 from ..values import dtype as dt
+from ..values import shown_in, spelled
 from ..values.device import CPU, device, get_backend
 from .tensor import wrap
 
 _FIRST_SEED = 67280421310721
 
 
+@shown_in("torch._C")
 class Generator:
     """A stream of random numbers with a seed of its own. Equal seeds give equal numbers, and PyTorch's."""
 
@@ -96,7 +98,7 @@ class Generator:
         return self.clone_state()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
+        return spelled(Generator), (self.device,), (self.initial_seed(), None, self.get_state())
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.set_state(state[2])

@@ -9,5 +9,6 @@ from .typed_storage import (
     _get_always_warn_typed_storage_removal,
     _set_always_warn_typed_storage_removal,
     storage_name,
+    typed_again,
     warn_typed_storage_removal,
 )

@@ -185,7 +185,7 @@ class TypedStorage:
 
     def pin_memory(self, device: DeviceLike = None) -> TypedStorage:
         """A copy in pinned memory."""
-        return _typed_again(self._untyped_storage.pin_memory(device), self.dtype)
+        return typed_again(self._untyped_storage.pin_memory(device), self.dtype)
 
     def get_device(self) -> int | None:
         """The number of the CUDA device."""
@@ -193,7 +193,7 @@ class TypedStorage:
 
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> TypedStorage:
         """This storage, or a copy of it, on a device."""
-        return _typed_again(self._untyped_storage.to(device=device), self.dtype)
+        return typed_again(self._untyped_storage.to(device=device), self.dtype)
 
     def is_shared(self) -> bool:
         """Whether other processes can share the memory."""
@@ -206,15 +206,15 @@ class TypedStorage:
 
     def cpu(self) -> TypedStorage:
         """A copy on the CPU, or the storage itself if it is there."""
-        return _typed_again(self._untyped_storage.cpu(), self.dtype)
+        return typed_again(self._untyped_storage.cpu(), self.dtype)
 
     def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> TypedStorage:
         """A copy on a CUDA device, or the storage itself if it is there."""
-        return _typed_again(self._untyped_storage.cuda(device), self.dtype)
+        return typed_again(self._untyped_storage.cuda(device), self.dtype)
 
     def clone(self) -> TypedStorage:
         """A copy of the storage."""
-        return _typed_again(self._untyped_storage.clone(), self.dtype)
+        return typed_again(self._untyped_storage.clone(), self.dtype)
 
     __copy__ = clone
 
@@ -222,7 +222,7 @@ class TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _typed_again, (self._untyped_storage, self.dtype)
+        return typed_again, (self._untyped_storage, self.dtype)
 
     def __repr__(self) -> str:
         about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
@@ -251,7 +251,7 @@ def _type(self: UntypedStorage, dtype: Any = None, non_blocking: bool = False) -
     return _of_type(self, dtype)
 
 
-def _typed_again(storage: UntypedStorage, d: dt.dtype) -> TypedStorage:
+def typed_again(storage: UntypedStorage, d: dt.dtype) -> TypedStorage:
     return TypedStorage(wrap_storage=storage, dtype=d)
 
 
@@ -259,7 +259,7 @@ def _converted(d: dt.dtype) -> Any:
     def convert(self: UntypedStorage | TypedStorage) -> TypedStorage:
         array = self.untyped().as_array(self.dtype if isinstance(self, TypedStorage) else dt.uint8)
         backend = self.untyped()._backend
-        return _typed_again(UntypedStorage.over(backend.cast(array, d.numpy).view(_BYTE), backend), d)
+        return typed_again(UntypedStorage.over(backend.cast(array, d.numpy).view(_BYTE), backend), d)
 
     convert.__doc__ = f"A copy with elements of {d}."
     return convert
@@ -308,15 +308,15 @@ class _OfDtype(type):
                 raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
             byte_order = "native"
         raw = UntypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype, count=count, offset=offset)
-        return _typed_again(raw, cls.dtype)
+        return typed_again(raw, cls.dtype)
 
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped."""
-        return _typed_again(UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
+        return typed_again(UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
 
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> TypedStorage:
         """Zeros in memory that is shared with other processes."""
-        return _typed_again(UntypedStorage._new_shared(size * cls.dtype.itemsize, device=device), cls.dtype)
+        return typed_again(UntypedStorage._new_shared(size * cls.dtype.itemsize, device=device), cls.dtype)
 
 
 def storage_name(d: dt.dtype) -> str:

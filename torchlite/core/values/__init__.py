@@ -55,7 +55,7 @@ from .layout import (
     sparse_csr,
     strided,
 )
-from .pickling import Shown, bear_name, reduce_ex, shown_in
+from .pickling import Shown, bear_name, means_this, reduce_ex, shown_in, spelled
 from .return_types import made, return_type
 from .schemes import qscheme
 from .size import Size

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..state import Context
 from ..state import mode as _mode
 from .errors import type_name
-from .pickling import Shown, shown_in
+from .pickling import shown_in, spelled
 
 if TYPE_CHECKING:
     from ...backends.base import Backend
@@ -80,7 +80,7 @@ class device(Context):
     __le__ = __gt__ = __ge__ = __lt__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shown(device), (self.type,) if self.index is None else (self.type, self.index)
+        return spelled(device), (self.type,) if self.index is None else (self.type, self.index)
 
     def _take(self, state: _mode.State) -> device | None:
         return state.default_device

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ..structs import know, renew_defaults
-from .pickling import bear_name, reduce_ex, shown_in
+from .pickling import bear_name, means_this, reduce_ex, shown_in
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
@@ -66,8 +66,8 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return of_name, (self.name,)
+    def __reduce__(self) -> Any:
+        return self.name if means_this() else (of_name, (self.name,))
 
 
 # name, NumPy type, category, rank within the category, legacy tensor-type prefix (also how errors name it), C name

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from typing import Any
 
-from .pickling import bear_name
+from .pickling import bear_name, shown_in, spelled
 
 
 class Named:
@@ -19,7 +20,7 @@ class Named:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Any:
         return _of_name, (self.name,)
 
 
@@ -27,6 +28,9 @@ class layout(Named):
     """How a tensor is stored: by strides, or as one of the sparse and nested kinds."""
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return spelled(_get_layout), (repr(self),)
 
 
 class memory_format(Named):
@@ -70,6 +74,15 @@ NAMES["legacy_contiguous_format"] = contiguous_format
 
 def _of_name(name: str) -> layout | memory_format:
     return NAMES[name]
+
+
+@shown_in("torch.serialization")
+def _get_layout(name: str) -> layout:
+    """The layout that is shown as `name`."""
+    found = NAMES.get(name.removeprefix("torch."))
+    if not isinstance(found, layout):
+        raise pickle.UnpicklingError(f"there is no layout {name}")
+    return found
 
 
 @functools.lru_cache(4096)

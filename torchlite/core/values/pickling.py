@@ -57,29 +57,37 @@ def reduce_ex(self: Any, protocol: Any) -> Any:
 
 def reduce_member(self: Any, protocol: Any) -> Any:
     """The `__reduce_ex__` of enumerations that bear PyTorch's names, and have no other."""
-    return Shown(type(self)), (self.value,)
+    return spelled(type(self)), (self.value,)
+
+
+def spelled(named: Callable[..., Any]) -> Any:
+    """What is to stand in pickles for a class or function of PyTorch's name: that, or what leads there by another."""
+    return Shown(named) if _elsewhere(named) else named
 
 
 class Shown:
-    """A class, to be named in a pickle: by PyTorch's name in the files of `torch.save`, else so that it is found."""
+    """Such a class or function: in the files of `torch.save` by that name, in other pickles so that it is found."""
 
-    __slots__ = ("cls",)
+    __slots__ = ("named",)
 
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
+    def __init__(self, named: Callable[..., Any]) -> None:
+        self.named = named
 
     def __call__(self, *args: Any) -> Any:
-        return self.cls(*args)
+        return self.named(*args)
 
     def __reduce__(self) -> Any:
-        return (_class, (self.cls.__module__, self.cls.__qualname__)) if _elsewhere(self.cls) else (_same, (self.cls,))
+        return _named, (self.named.__module__, self.named.__qualname__)
 
 
-def _elsewhere(cls: type) -> bool:
-    """Whether a class bears a name under which it would not be found."""
-    if cls.__module__ != "torch" and not cls.__module__.startswith("torch."):
-        return False
-    return not named_in(sys.modules.get(cls.__module__), cls)
+def _elsewhere(named: Any) -> bool:
+    """Whether a class, or a function, bears a name under which it would not be found."""
+    return f"{named.__module__}.".startswith("torch.") and not means_this()
+
+
+def means_this() -> bool:
+    """Whether `torch` means torchlite, so that pickles with PyTorch's names are read by both."""
+    return sys.modules.get("torch") is sys.modules["torchlite"]
 
 
 def named_in(module: ModuleType | None, cls: type) -> bool:
@@ -90,16 +98,12 @@ def named_in(module: ModuleType | None, cls: type) -> bool:
     return found is cls
 
 
-def _same(cls: type) -> type:
-    return cls
-
-
-def _class(module: str, name: str) -> Any:
-    """The class that PyTorch has under this name."""
+def _named(module: str, name: str) -> Any:
+    """What PyTorch has under this name."""
     return operator.attrgetter(name)(importlib.import_module("torchlite" + module.removeprefix("torch")))
 
 
 def _blank(module: str, name: str) -> Any:
     """An instance, without its state, of the class that PyTorch has under this name."""
-    cls = _class(module, name)
+    cls = _named(module, name)
     return cls.__new__(cls)

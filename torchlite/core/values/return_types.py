@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
+from .pickling import means_this
+
 
 class _Named(tuple):
     """A tuple whose items have names."""
@@ -24,7 +26,7 @@ class _Named(tuple):
         return return_type(name if name.endswith("_out") else name + "_out", self._fields)(outs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self).__name__, tuple(self))
+        return (type(self), (tuple(self),)) if means_this() else (_again, (type(self).__name__, tuple(self)))
 
 
 def _again(name: str, items: tuple[Any, ...]) -> Any:

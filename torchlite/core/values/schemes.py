@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .layout import Named
-from .pickling import shown_in
+from .pickling import means_this, shown_in
 
 
 @shown_in("torch")
@@ -14,8 +14,8 @@ class qscheme(Named):
 
     __slots__ = ()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _of_name, (self.name,)
+    def __reduce__(self) -> Any:
+        return self.name if means_this() else (_of_name, (self.name,))
 
 
 SCHEMES = {

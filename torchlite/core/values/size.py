@@ -8,7 +8,7 @@ from typing import Any
 
 from ..native import quick
 from ..structs import know
-from .pickling import Shown, shown_in
+from .pickling import shown_in, spelled
 
 
 def _is_index(dim: Any) -> bool:
@@ -57,7 +57,7 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shown(Size), (tuple(self),)
+        return spelled(Size), (tuple(self),)
 
 
 Size.__new__ = staticmethod(quick(Size.__new__, "Size"))  # type: ignore[method-assign]

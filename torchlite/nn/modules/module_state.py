@@ -12,7 +12,7 @@ from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
 from ...core.declare import is_tensor
 from ...core.machine import RemovableHandle, register
-from ...core.values import warn
+from ...core.values import reduce_ex, shown_in, warn
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 
@@ -32,8 +32,11 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
     __str__ = __repr__
 
 
+@shown_in("torch.nn.modules.module")
 class _WrappedHook:
     """A hook that may get a module as its first argument, which it knows weakly."""
+
+    __reduce_ex__ = reduce_ex
 
     def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from ...core.machine import Tensor, functions
-from ...core.values import Shown, contiguous_format, dt, shown_in
+from ...core.values import contiguous_format, dt, shown_in, spelled
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [
@@ -69,7 +69,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def __reduce__(self) -> Any:
-        return Shown(type(self)), tuple(self)
+        return spelled(type(self)), tuple(self)
 
     def _with(self, data: Tensor, change: Any) -> Self:
         """The same sequences with other data, and the indices changed too; sizes stay on the host."""

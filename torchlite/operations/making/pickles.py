@@ -12,7 +12,7 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import method
 from ...core.machine import Tensor, as_class, dispatch, functions, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage
-from ...core.values import DeviceLike, Shown, dt
+from ...core.values import DeviceLike, dt, shown_in, spelled
 from ...core.values.device import device as Device
 from ...core.values.layout import COMPRESSED, layout, sparse_coo, strided
 from ..shapes.as_strided import extent
@@ -36,8 +36,8 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
     make, args = _reduced(self)
     state = object_state(self)
     if type(self) is Tensor and not state:
-        return make, args
-    return _rebuild_from_type_v2, (make, Shown(type(self)), args, state)
+        return spelled(make), args
+    return spelled(_rebuild_from_type_v2), (spelled(make), spelled(type(self)), args, state)
 
 
 def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
@@ -128,10 +128,12 @@ def check_size(size: tuple[int, ...], stride: tuple[int, ...]) -> None:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
 
 
+@shown_in("torch._utils")
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
     return located(storage, storage.dtype, storage_offset, size, stride)
 
 
+@shown_in("torch._utils")
 def _rebuild_tensor_v2(
     storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any,
     metadata: Any = None,
@@ -140,6 +142,7 @@ def _rebuild_tensor_v2(
     return _completed(t, requires_grad, metadata)
 
 
+@shown_in("torch._utils")
 def _rebuild_tensor_v3(
     storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any,
     dtype: dt.dtype, metadata: Any = None,
@@ -156,12 +159,14 @@ def _completed(t: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
     return t._require_grad(True) if requires_grad else t
 
 
+@shown_in("torch._utils")
 def _rebuild_meta_tensor_no_storage(dtype: dt.dtype, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     check_size(tuple(size), tuple(stride))
     t = empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta")
     return t._require_grad(True) if requires_grad else t
 
 
+@shown_in("torch._utils")
 def _rebuild_sparse_tensor(layout_: layout, data: Any) -> Tensor:
     if layout_ is sparse_coo:
         indices, values, size, *coalesced = data
@@ -173,6 +178,7 @@ def _rebuild_sparse_tensor(layout_: layout, data: Any) -> Tensor:
     raise NotImplementedError(f"rebuilding sparse tensor for layout {layout_}")
 
 
+@shown_in("torch._tensor")
 def _rebuild_from_type_v2(func: Callable[..., Any], new_type: Any, args: tuple[Any, ...], state: Any) -> Any:
     made = func(*args)
     if type(made) is not new_type:
@@ -183,12 +189,14 @@ def _rebuild_from_type_v2(func: Callable[..., Any], new_type: Any, args: tuple[A
     return set_object_state(made, state)
 
 
+@shown_in("torch._utils")
 def _rebuild_device_tensor_from_numpy(data: Any, dtype: dt.dtype, device: DeviceLike, requires_grad: bool) -> Tensor:
     from .host_data import from_numpy
 
     return _moved(from_numpy(data), dtype, device, requires_grad)
 
 
+@shown_in("torch._utils")
 def _rebuild_device_tensor_from_cpu_tensor(
     data: Tensor, dtype: dt.dtype, device: DeviceLike, requires_grad: bool
 ) -> Tensor:
