@@ -178,14 +178,10 @@ def _beside(call: Call, dims: Sequence[int]) -> Iterator[Strategy]:
             yield Strategy(Shard(dim), (Shard(dim),) * len(call.operands))
 
 
-@_rule("_softmax _log_softmax")
+@_rule("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data")
 def _softmax(call: Call) -> Iterator[Strategy]:
-    yield from _beside(call, _dims(call.args[1], call.operands[0].ndim))
-
-
-@_rule("_softmax_backward_data _log_softmax_backward_data")
-def _softmax_backward(call: Call) -> Iterator[Strategy]:
-    yield from _beside(call, _dims(call.args[2], call.operands[0].ndim))
+    dim = call.args[2 if call.name.endswith("_backward_data") else 1]
+    yield from _beside(call, _dims(dim, call.operands[0].ndim))
 
 
 @_rule("native_layer_norm")
@@ -198,29 +194,17 @@ def _layer_norm(call: Call) -> Iterator[Strategy]:
 # ---- products
 
 
-@_rule("mm bmm")
+_PRODUCTS = {"mm": "ik,kj->ij", "bmm": "bik,bkj->bij", "mv": "ik,k->i", "dot": "k,k->"}
+
+
+@_rule(" ".join(_PRODUCTS))
 def _product(call: Call) -> Iterator[Strategy]:
-    rows = call.operands[0].ndim - 2
-    if rows:
-        yield Strategy(Shard(0), (Shard(0), Shard(0)))
-    yield Strategy(Shard(rows), (Shard(rows), R))
-    yield Strategy(Shard(rows + 1), (R, Shard(rows + 1)))
-    yield Strategy(Partial(), (Shard(rows + 1), Shard(rows)))
-    yield Strategy(Partial(), (Partial(), R))
-    yield Strategy(Partial(), (R, Partial()))
-
-
-@_rule("mv")
-def _product_with_a_vector(call: Call) -> Iterator[Strategy]:
-    yield Strategy(Shard(0), (Shard(0), R))
-    yield Strategy(Partial(), (Shard(1), Shard(0)))
-    yield Strategy(Partial(), (Partial(), R))
-    yield Strategy(Partial(), (R, Partial()))
-
-
-@_rule("dot")
-def _product_of_vectors(call: Call) -> Iterator[Strategy]:
-    yield Strategy(Partial(), (Shard(0), Shard(0)))
+    """Along each letter of an equation, as einsum has it; of those that are summed over, everyone has a part."""
+    operands, _, made = _PRODUCTS[call.name].partition("->")
+    first, second = operands.split(",")
+    for letter in dict.fromkeys(made + first):
+        inputs = [Shard(each.index(letter)) if letter in each else R for each in (first, second)]
+        yield Strategy(Shard(made.index(letter)) if letter in made else Partial(), tuple(inputs))
     yield Strategy(Partial(), (Partial(), R))
     yield Strategy(Partial(), (R, Partial()))
 
