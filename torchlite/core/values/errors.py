@@ -224,6 +224,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
+def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to `to`."""
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
+
+
 def within(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     """Refuse what does not broadcast to a shape that is to be written to."""
     if shape != other and (wide := broadcast_shapes(shape, other)) != tuple(shape):

@@ -222,13 +222,8 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         node=f"MaxPool{dims}DWithIndicesBackwardBackward0", batch=LEADING,
     )  # fmt: skip
 
-    def gradient(
-        g: Any, self: Any, taps: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
-    ) -> Any:
-        return backward.apply(g, self, taps, kernel_size, stride, padding, dilation, ceil_mode)
-
     alone = LaidOp(
-        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": gradient}, node=node,
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": backward}, node=node,
         batch=LEADING,
     )  # fmt: skip
 

@@ -352,11 +352,6 @@ def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any
     bump(self_)
 
 
-def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to `to`."""
-    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
-
-
 copy_ = Op(
     "copy(Tensor self, Operand other, bool non_blocking=False)",
     None,
