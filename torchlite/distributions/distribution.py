@@ -287,7 +287,7 @@ class ByProbsOrLogits:
     """Distributions given by probabilities or by logits: `is_binary` says of how many outcomes each."""
 
     is_binary = True
-    holds = ("_given",)
+    holds: tuple[str, ...] = ("_given",)
     _given: str
 
     @lazy_property

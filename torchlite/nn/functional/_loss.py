@@ -274,7 +274,7 @@ def nll_loss(
 
 
 def _cross_entropy_steps(
-    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: int, label_smoothing: float
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: int, label_smoothing: float
 ) -> Any:
     return class_loss.cross_entropy_steps(input, target, weight, reduction, ignore_index, label_smoothing)
 

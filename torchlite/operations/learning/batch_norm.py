@@ -144,8 +144,8 @@ def _by_running(input: Tensor, running_mean: Tensor, running_var: Tensor, eps: f
 
 
 def _batch_bends(
-    grads: Any, grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_invstd: Any,
-    train: bool, eps: float,
+    grads: Any, grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any,
+    running_var: Any, save_invstd: Any, train: bool, eps: float,
 ) -> Any:  # fmt: skip
     dims, shape = _layout(input)
     if train:
@@ -159,8 +159,8 @@ def _batch_bends(
 
 
 def _backward_step_by_step(
-    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any,
-    train: bool, eps: float, output_mask: Any,
+    grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any, running_var: Any,
+    save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
 ) -> Any:  # fmt: skip
     dims, shape = _layout(input)
     if train:
@@ -181,8 +181,8 @@ native_batch_norm_backward = Op(
 
 
 def _check_batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float,
 ) -> None:  # fmt: skip
     channels = input.shape[1] if input.dim() > 1 else 0
     given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
@@ -200,8 +200,8 @@ def _check_batch_norm(
 
 
 def _batch_norm_in_steps(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any,
+    training: bool, momentum: float, eps: float,
 ) -> Any:  # fmt: skip
     dims, shape = _layout(input)
     if not training:
@@ -251,8 +251,8 @@ _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
     by_form=False,
 )  # fmt: skip
 def batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float, cudnn_enabled: bool = True,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if not input.numel():
@@ -266,8 +266,8 @@ def batch_norm(
     f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)", method=False
 )
 def instance_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
-    eps: float, cudnn_enabled: bool = True,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Each channel of each element normalized by itself, or else by the running statistics."""
     if not use_input_stats and (running_mean is None or running_var is None):

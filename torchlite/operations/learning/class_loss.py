@@ -148,8 +148,9 @@ def _counts_in_steps(self: Tensor, index: Tensor, kept: Tensor, weight: Tensor |
 
 
 def _nll_backward_in_steps(
-    g: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
-) -> Tensor:
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:  # fmt: skip
     dim = _class_dim(self)
     kept = target != ignore_index
     index = tensors.where(kept, target, 0).long()

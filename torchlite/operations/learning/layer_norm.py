@@ -165,7 +165,9 @@ GRADIENTS = "-> (Tensor result0, Tensor result1, Tensor result2)"
 # ---- by layer: along the last dimensions
 
 
-def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, star: str = "*, ") -> None:
+def check_layer(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, star: str = "*, "
+) -> None:
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -272,7 +274,7 @@ def _layer_bends(
 
 
 def _layer_backward_in_steps(
-    grad_out: Tensor, input: Tensor, shape: tuple[int, ...], mean: Tensor, rstd: Tensor, weight: Any, *_: Any
+    grad_out: Tensor, input: Tensor, shape: tuple[int, ...], mean: Tensor, rstd: Tensor, weight: Tensor | None, *_: Any
 ) -> Any:
     return backward_in_steps(grad_out, (input - mean) * rstd, rstd, weight, _last(shape), shape)
 
@@ -284,12 +286,16 @@ native_layer_norm_backward = Op(
 )  # fmt: skip
 
 
-def _check_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> None:
+def _check_layer_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> None:
     check_layer(input, normalized_shape, weight, bias)
     check_types("LayerNormKernelImpl", input, weight, bias)
 
 
-def _layer_norm_in_steps(input: Tensor, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm_in_steps(
+    input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Any:
     hat, mean, rstd = standard(input, _last(shape), eps)
     return moved(hat, weight, bias), mean, rstd
 
@@ -318,8 +324,9 @@ publish(native_layer_norm, method=False)
     "bool cudnn_enable=True)", method=False, comes_to=lambda *values: (native_layer_norm, values[:5], 0)
 )
 def layer_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, cudnn_enable: bool = True
-) -> Tensor:
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float,
+    cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
     """The input normalized along its last dimensions, times a weight, plus a bias."""
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
 

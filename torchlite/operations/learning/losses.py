@@ -340,7 +340,9 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
-def _logits_gradient(g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int) -> Tensor:
+def _logits_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
     if pos_weight is None:
         made = (self.sigmoid() - target) * g
     else:

@@ -95,7 +95,7 @@ def _multi_margin_backward(
 
 
 def _multi_margin_gradient(
-    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Any, reduction: int
+    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
 ) -> Tensor:  # fmt: skip
     overlaps, counts = _overlaps(self, target, margin, weight)
     made = ((overlaps > 0).to(self.dtype) if p == 1 else overlaps * 2) * counts

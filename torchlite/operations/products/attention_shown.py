@@ -93,8 +93,8 @@ def declare(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callab
     )
 
     def gradients(
-        g: Tensor, query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool, attn_mask: Any,
-        scale: Any, output: Tensor, logsumexp: Tensor,
+        g: Tensor, query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool,
+        attn_mask: Tensor | None, scale: Any, output: Tensor, logsumexp: Tensor,
     ) -> Sequence[Any]:  # fmt: skip
         return *fused_backward.apply(
             g, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale
