@@ -5,8 +5,9 @@ A rule speaks of one dimension of the mesh. Whatever has no rule, or fits none, 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...core.declare import Along, Elementwise, Reduction, rules_in
@@ -229,10 +230,10 @@ def _embedding(call: Call) -> Iterator[Strategy]:
 # ---- views
 
 
-def _moved(call: Call, order: Sequence[int]) -> Iterator[Strategy]:
-    """Dimensions in another order."""
-    for to, dim in enumerate(order):
-        yield Strategy(Shard(to), (Shard(dim),))
+def _moved(call: Call, places: Iterable[tuple[int, int]]) -> Iterator[Strategy]:
+    """Dimensions, and where they are in the result."""
+    for dim, to in places:
+        yield Strategy(Shard(to), (Shard(dim),) * len(call.operands))
     yield from _partials(call)
 
 
@@ -250,16 +251,14 @@ def _permuted(call: Call) -> Iterator[Strategy]:
     elif ndim > 1:
         first, second = (0, 1) if call.name == "t" else _dims(call.args[1:3], ndim)
         order[first], order[second] = second, first
-    yield from _moved(call, order)
+    yield from _moved(call, [(dim, to) for to, dim in enumerate(order)])
 
 
 @_rule("unsqueeze")
 def _unsqueezed(call: Call) -> Iterator[Strategy]:
     ndim = call.operands[0].ndim
     at = call.args[1] % (ndim + 1)
-    for dim in range(ndim):
-        yield Strategy(Shard(dim + (dim >= at)), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + (dim >= at)) for dim in range(ndim)])
 
 
 @_rule("select slice unbind split split_with_sizes cat stack squeeze")
@@ -270,15 +269,13 @@ def _apart_from_a_dimension(call: Call) -> Iterator[Strategy]:
     given = call.args[place] if len(call.args) > place else call.kwargs.get("dim", 0)
     if call.name == "squeeze" and len(call.args) < 2:
         given = [dim for dim, size in enumerate(call.operands[0].shape) if size == 1] or [ndim]
-    apart = [each % (ndim + 1) for each in (given,)] if call.name == "stack" else _dims(given, ndim + (given == [ndim]))
-    gone = call.name in ("select", "unbind", "squeeze")
-    for dim in range(ndim):
-        if call.name == "stack":
-            yield Strategy(Shard(dim + (dim >= apart[0])), (Shard(dim),) * len(call.operands))
-        elif dim not in apart:
-            to = dim - sum(each < dim for each in apart) if gone else dim
-            yield Strategy(Shard(to), (Shard(dim),) * len(call.operands))
-    yield from _partials(call)
+    if call.name == "stack":
+        places = [(dim, dim + (dim >= given % (ndim + 1))) for dim in range(ndim)]
+    else:
+        apart = _dims(given, ndim + (given == [ndim]))
+        gone = apart if call.name in ("select", "unbind", "squeeze") else ()
+        places = [(dim, dim - sum(each < dim for each in gone)) for dim in range(ndim) if dim not in apart]
+    yield from _moved(call, places)
 
 
 @_rule("flip roll")
@@ -313,35 +310,26 @@ def _padded(call: Call) -> Iterator[Strategy]:
 def _repeated(call: Call) -> Iterator[Strategy]:
     counts = call.args[1]
     more = len(counts) - call.operands[0].ndim
-    for dim, count in enumerate(counts[more:]):
-        if count == 1:
-            yield Strategy(Shard(dim + more), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + more) for dim, count in enumerate(counts[more:]) if count == 1])
 
 
 @_rule("expand")
 def _expanded(call: Call) -> Iterator[Strategy]:
     shape, size = call.operands[0].shape, call.args[1]
     more = len(size) - len(shape)
-    for dim, had in enumerate(shape):
-        if size[dim + more] in (-1, had):
-            yield Strategy(Shard(dim + more), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + more) for dim, had in enumerate(shape) if size[dim + more] in (-1, had)])
 
 
 @_rule("view _unsafe_view reshape")
 def _viewed(call: Call) -> Iterator[Strategy]:
     """A dimension stays, or is the first of those that it becomes, or of those that become one."""
     shape, size = list(call.operands[0].shape), whole_size(call)
-    for dim, had in enumerate(shape):
-        before = math.prod(shape[:dim])
-        for to, wanted in enumerate(size):
-            if math.prod(size[:to]) != before or had == 1 or wanted == 1:
-                continue
-            if had == wanted or (had % call.processes == 0 and wanted % call.processes == 0):
-                yield Strategy(Shard(to), (Shard(dim),))
-                break
-    yield from _partials(call)
+    places: dict[int, int] = {}
+    for (dim, had), (to, wanted) in itertools.product(enumerate(shape), enumerate(size)):
+        begins = math.prod(shape[:dim]) == math.prod(size[:to]) and 1 not in (had, wanted)
+        if begins and (had == wanted or had % call.processes == wanted % call.processes == 0):
+            places.setdefault(dim, to)
+    yield from _moved(call, places.items())
 
 
 def whole_size(call: Call) -> list[int]:
@@ -360,4 +348,4 @@ def whole_size(call: Call) -> list[int]:
 @_rule("new_zeros new_ones new_empty new_full")
 def _made_like(call: Call) -> Iterator[Strategy]:
     if list(call.args[1]) == list(call.operands[0].shape):
-        yield from _moved(call, range(call.operands[0].ndim))
+        yield from _moved(call, [(dim, dim) for dim in range(call.operands[0].ndim)])
