@@ -180,7 +180,7 @@ def _of_call(find: Callable[[Any, Any], Any], args: tuple[Any, ...], kwargs: Any
     return op.plan(values, stand_ins, op.apply(*values), *which) if which else op.plan(values, stand_ins, results)
 
 
-def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
+def _replaced(values: Any, stand_ins: list[Tensor]) -> tuple[Any, ...]:
     """Arguments with a tensor without history, made for it alone, in place of each tensor; each has its own array."""
     made = []
     for value in values:

@@ -39,7 +39,7 @@ class _Broadcast(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         own = _Reduce.apply(ctx.src, ReduceOp.SUM, ctx.among, grad)
         return None, None, own if _is(ctx.src) else own * 0
 
@@ -53,7 +53,7 @@ class _Reduce(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, None, _Broadcast.apply(ctx.dst, ctx.among, grad)
 
 
@@ -66,7 +66,7 @@ class _AllReduce(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, _AllReduce.apply(ctx.op, ctx.among, grad)
 
 
@@ -79,7 +79,7 @@ class _Gather(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, None, _Scatter.apply(ctx.dst, ctx.among, *grads)
 
 
@@ -92,7 +92,7 @@ class _Scatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_Gather.apply(ctx.src, ctx.among, grad)
 
 
@@ -105,7 +105,7 @@ class _AllToAll(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllToAll.apply(ctx.among, ctx.shapes, *grads)
 
 
@@ -118,7 +118,7 @@ class _AllToAllSingle(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, None, None, _AllToAllSingle.apply(ctx.among, ctx.shape, ctx.gives, ctx.gets, grad)
 
 
@@ -131,7 +131,7 @@ class _ReduceScatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllGather.apply(ctx.among, grad)
 
 
@@ -144,7 +144,7 @@ class _AllGather(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.among, *grads)
 
 

@@ -153,7 +153,7 @@ def _slice(func: Callable[..., Any], self: NestedTensor, dim: int = 0, *bounds: 
 
 
 @rule("chunk split split_with_sizes tensor_split unsafe_chunk unsafe_split")
-def _parts(func: Callable[..., Any], self: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> Any:
+def _parts(func: Callable[..., Any], self: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> tuple[Any, ...]:
     how, *last = (*named.values(), *args)  # what says how has many names
     name, dim = name_of(func), last[0] if last else dim
     if wrap_dim(dim, self.dim()) == 0 and name == "chunk":

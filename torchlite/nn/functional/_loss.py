@@ -117,7 +117,7 @@ def _of_difference(name: str, doc: str, op: Callable[..., Tensor], of: Callable[
             return op(expanded, wanted, reduction)
         return _weighted(of(expanded - wanted), weight, input, reduction)
 
-    def steps(input: Tensor, target: Tensor, reduction: int, weight: Tensor | None) -> Any:
+    def steps(input: Tensor, target: Tensor, reduction: int, weight: Tensor | None) -> list[Any] | None:
         alike = weight is None and input.shape == target.shape
         return [(op, (input, target, reduction))] if alike else None
 

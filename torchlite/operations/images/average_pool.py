@@ -75,7 +75,7 @@ def _avg_pool_backward(
     return like(backend, made.astype(g.dtype, copy=False), self)
 
 
-def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
+def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> tuple[Any, ...]:
     """The arguments in full, but for a stride that is not given."""
     kernel_size, given, padding, ceil_mode, include_pad, divisor = values
     window, stride, padding, ones = options(name, dims, kernel_size, given, padding)

@@ -73,13 +73,13 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
     return count, window, stride, padding, dilation
 
 
-def _max_pool(backend: Backend, self: Array, *values: Any) -> Any:
+def _max_pool(backend: Backend, self: Array, *values: Any) -> tuple[Any, ...]:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, taps = maxima_and_taps(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, taps, self)
 
 
-def _with_indices(backend: Backend, self: Array, *values: Any) -> Any:
+def _with_indices(backend: Backend, self: Array, *values: Any) -> tuple[Any, ...]:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, places = maxima_and_places(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)

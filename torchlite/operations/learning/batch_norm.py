@@ -58,7 +58,7 @@ def _spread(axes: tuple[int, ...], *arrays: Any) -> list[Any]:
 def _batch_norm(
     xp: Namespace, input: Array, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
     momentum: float, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     planes, axes = _planes(input)
     x, scale, shift = *wide(planes), *_spread(axes, weight, bias)
     stat = of_statistics(input, weight, bias)
@@ -95,7 +95,7 @@ def _update(running: Any, now: Any, momentum: float) -> None:
 def _batch_norm_backward(
     xp: Namespace, g: Array, input: Array, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any,
     train: bool, eps: float, mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     planes, axes = _planes(input)
     if axes is COLUMNS and input.ndim > 2:
         g = g.transpose((0, *range(2, input.ndim), 1))
@@ -146,7 +146,7 @@ def _by_running(input: Tensor, running_mean: Tensor, running_var: Tensor, eps: f
 def _batch_bends(
     grads: Any, grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any,
     running_var: Any, save_invstd: Any, train: bool, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if train:
         hat, rstd = again(input, save_invstd.reshape(shape), dims)
@@ -161,7 +161,7 @@ def _batch_bends(
 def _backward_step_by_step(
     grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any, running_var: Any,
     save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if train:
         rstd = save_invstd.reshape(shape)
@@ -202,7 +202,7 @@ def _check_batch_norm(
 def _batch_norm_in_steps(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any,
     training: bool, momentum: float, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if not training:
         hat, _ = _by_running(input, running_mean, running_var, eps)

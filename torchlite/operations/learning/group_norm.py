@@ -69,7 +69,7 @@ def _laid_like(xp: Namespace, made: Array, like: Array) -> Any:
 
 def _group_norm(
     xp: Namespace, input: Array, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, stat = input.dtype, of_statistics(input, weight, bias)
     rows, weight, bias = wide(input.reshape((N * group, C // group * HxW)), *_of_channels(weight, bias))
     hat, mean, rstd = _normalize(xp, rows, ROWS, eps)
@@ -85,7 +85,7 @@ def _of_channels(*arrays: Any) -> list[Any]:
 def _group_norm_backward(
     xp: Namespace, g: Array, input: Array, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int,
     mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, rows, planes = input.dtype, (N * group, C // group * HxW), (N, C, HxW)
     g, x, mean, rstd, scale = wide(
         g.reshape(planes), input.reshape(rows), mean.reshape((-1, 1)), rstd.reshape((-1, 1)), *_of_channels(weight)
@@ -108,7 +108,7 @@ _GROUP_DIMS = (2, 3)
 def _group_bends(
     grads: Any, grad_out: Tensor, input: Tensor, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int,
     group: int,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     form, of_channels = (N, group, C // group, HxW), (group, C // group, 1)
     v, of_weight, of_bias = grads
     grads = in_shape(v, form), in_shape(of_weight, of_channels), in_shape(of_bias, of_channels)
@@ -121,7 +121,7 @@ def _group_bends(
 def _group_backward_in_steps(
     grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int,
     group: int, output_mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     form, of_channels, stat = (N, group, C // group, HxW), (group, C // group, 1), (N, group, 1, 1)
     rstd = rstd.reshape(stat)
     hat = (input.reshape(form) - mean.reshape(stat)) * rstd
@@ -138,7 +138,7 @@ native_group_norm_backward = Op(
 
 def _group_norm_in_steps(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     of_channels = (group, C // group, 1)
     hat, mean, rstd = standard(input.reshape((N, group, C // group, HxW)), _GROUP_DIMS, eps)
     made = moved(hat, in_shape(weight, of_channels), in_shape(bias, of_channels))

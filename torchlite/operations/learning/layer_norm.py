@@ -222,7 +222,7 @@ def _flat(*arrays: Any) -> list[Any]:
 def _layer_norm_backward(
     xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any,
     mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
     if input.ndim != 2 or len(shape) != 1:
@@ -267,7 +267,7 @@ def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _layer_bends(
     grads: Any, grad_out: Tensor, input: Tensor, normalized_shape: tuple[int, ...], rstd: Tensor, weight: Tensor | None
-) -> Any:
+) -> tuple[Any, ...]:
     dims = _last(normalized_shape)
     to_g, to_x, to_weight = bends(grads, grad_out, *again(input, rstd, dims), weight, dims)
     return to_g, to_x, None, None, to_weight, None
@@ -295,7 +295,7 @@ def _check_layer_norm(
 
 def _layer_norm_in_steps(
     input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Any:
+) -> tuple[Any, ...]:
     hat, mean, rstd = standard(input, _last(shape), eps)
     return moved(hat, weight, bias), mean, rstd
 

@@ -77,11 +77,11 @@ class _Formulas:
         rest = list(values)
         return rest.pop(self.at), rest
 
-    def parts(self, *values: Any) -> Any:
+    def parts(self, *values: Any) -> tuple[Any, ...]:
         reduction, given = self.split(values)
         return self.value, given, reduction, ()
 
-    def back_parts(self, g: Array, *values: Any) -> Any:
+    def back_parts(self, g: Array, *values: Any) -> tuple[Any, ...]:
         reduction, given = self.split(values)
         return self.slope, given, None, (g, float(_share(reduction, *given)))
 

@@ -28,19 +28,19 @@ from .recurrent_kernels import CELLS, span
 
 
 def _elman(f: str) -> Callable[..., Any]:
-    def step(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> Any:
+    def step(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
         return getattr(x + y, f)(), None
 
     return step
 
 
-def _gru(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> Any:
+def _gru(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
     (xr, xz, xn), (yr, yz, yn) = x.chunk(3, -1), y.chunk(3, -1)
     n = (xn + (xr + yr).sigmoid() * yn).tanh()
     return n + (xz + yz).sigmoid() * (h - n), None
 
 
-def _lstm(x: Tensor, y: Tensor, h: Tensor, c: Tensor, w_hr: Tensor | None) -> Any:
+def _lstm(x: Tensor, y: Tensor, h: Tensor, c: Tensor, w_hr: Tensor | None) -> tuple[Any, ...]:
     i, f, g, o = (x + y).chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     h = o.sigmoid() * c.tanh()
@@ -76,7 +76,7 @@ def _in_steps(
 def _wide(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that computes halves in float32."""
 
-    def call(xp: Namespace, *values: Any) -> Any:
+    def call(xp: Namespace, *values: Any) -> tuple[Any, ...]:
         d = next(v.dtype for v in values if hasattr(v, "ndim"))
         made = kernel(xp, *[widened(v) if hasattr(v, "ndim") else v for v in values])
         return tuple([None if a is None else a.astype(d, copy=False) for a in made])

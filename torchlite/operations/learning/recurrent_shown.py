@@ -15,13 +15,13 @@ Given = Callable[[], Tensor]  # the product of an input, or of a state, with its
 
 
 def _elman(f: str) -> Callable[..., Any]:
-    def step(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> Any:
+    def step(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
         return getattr(hidden().add_(given()), f)(), None
 
     return step
 
 
-def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> Any:
+def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
     xr, xz, xn = given().unsafe_chunk(3, 1)
     yr, yz, yn = hidden().unsafe_chunk(3, 1)
     r = yr.add_(xr).sigmoid_()
@@ -30,7 +30,7 @@ def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) ->
     return (h - n).mul_(z).add_(n), None
 
 
-def _lstm(given: Given, hidden: Given, h: Tensor, c: Tensor, w_hr: Tensor | None) -> Any:
+def _lstm(given: Given, hidden: Given, h: Tensor, c: Tensor, w_hr: Tensor | None) -> tuple[Any, ...]:
     i, f, g, o = hidden().add_(given()).unsafe_chunk(4, 1)
     i, f, g, o = i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
     c = (f * c).add_(i * g)

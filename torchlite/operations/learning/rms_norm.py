@@ -18,7 +18,7 @@ def _last(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(range(array.ndim - len(shape), array.ndim))
 
 
-def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, eps: float) -> Any:
+def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, eps: float) -> tuple[Any, ...]:
     x, scale = wide(input, weight)
     rstd = 1 / xp.sqrt(add_reduce(xp, x * x, _last(x, shape), True) / (math.prod(shape) or 1) + x.dtype.type(eps))
     made = x * rstd
@@ -27,7 +27,7 @@ def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, 
 
 def _rms_norm_backward(
     xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], rstd: Array, weight: Any, mask: Any
-) -> Any:
+) -> tuple[Any, ...]:
     given, x, scale = wide(g, input, weight)
     axes, hat = _last(x, shape), x * rstd
     through = given if scale is None else given * scale
