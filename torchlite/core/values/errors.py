@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from .device import device
     from .dtype import dtype
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def type_name(value: Any) -> str:
@@ -185,6 +188,18 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def leaving(f: F, text: str, name: str = "") -> F:
+    """A function, perhaps by another name, that says at each call that it is on its way out."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warn(text, FutureWarning)
+        return f(*args, **kwargs)
+
+    call.__name__ = name or call.__name__
+    return call  # type: ignore[return-value]
 
 
 def out_resized(had: Any, needs: Any) -> None:

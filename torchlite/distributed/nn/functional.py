@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from typing_extensions import deprecated
 
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
-from ...core.values import warn
+from ...core.values import leaving
 from ...distributed.process_group import Group
 from .. import collectives as plain
 from ..reduction import ReduceOp
@@ -151,20 +150,11 @@ class _AllGather(Function):
 def _moved_to(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Say at each call that the functional collectives have a function for it."""
 
-    def advised(function: Callable[..., Any]) -> Callable[..., Any]:
-        text = (
-            f"torch.distributed.nn.functional.{function.__name__} is deprecated, use "
-            f"torch.distributed._functional_collectives.{name} instead."
-        )
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            warn(text, FutureWarning)
-            return function(*args, **kwargs)
-
-        return call
-
-    return advised
+    return lambda function: leaving(
+        function,
+        f"torch.distributed.nn.functional.{function.__name__} is deprecated, use "
+        f"torch.distributed._functional_collectives.{name} instead.",
+    )
 
 
 @_moved_to("broadcast")
