@@ -103,7 +103,7 @@ class Plans:
         for function in self.known:
             forget(function)
 
-    def remember(self, function: Any, args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
+    def remember(self, function: Callable[..., Any], args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
         """Let calls of the function that are like this one find their plan at once."""
         if native is None:
             remember(function, args, kwargs, plan)

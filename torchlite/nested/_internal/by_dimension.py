@@ -47,7 +47,7 @@ def _identity(name: str, d: dt.dtype) -> Any:
 
 
 @rule("max min")
-def _extreme(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+def _extreme(func: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
     """The largest elements of two tensors, or those along a dimension."""
     two = any(isinstance(v, Tensor) for v in (*args, *kwargs.values()))
     return (of_each if two else _reduction)(func, self, *args, **kwargs)
@@ -108,7 +108,7 @@ def _softmax(func: Any, self: NestedTensor, dim: int | None = None, *args: Any, 
 
 
 @rule("cross_entropy")
-def _cross_entropy(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
+def _cross_entropy(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
     raise RuntimeError("log_softmax(): not supported when reducing along the ragged dimension for NestedTensor")
 
 
