@@ -96,8 +96,8 @@ class Distribution:
         """Give an expanded distribution what it holds; distributions are expanded, too."""
         for cls in type(self).__mro__:
             for name in vars(cls).get("holds", ()):
-                held = self.__dict__[name]
-                new.__dict__[name] = held.expand(batch_shape) if isinstance(held, Distribution) else held
+                held = getattr(self, name)
+                setattr(new, name, held.expand(batch_shape) if isinstance(held, Distribution) else held)
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
