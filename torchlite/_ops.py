@@ -305,7 +305,7 @@ class _Recorded(Function):
             cls.operator.setup_context(ctx=ctx, inputs=call.nested(flat), output=given, **more)
 
     @classmethod
-    def backward(cls, ctx: Any, *grads: Any) -> Any:
+    def backward(cls, ctx: Any, *grads: Any) -> tuple[Any, ...]:
         given = [list(grads)] if cls.operator._gives_list else grads
         found = cls.operator.backward(ctx, *given)
         found = found if isinstance(found, tuple | list) else (found,)

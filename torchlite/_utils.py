@@ -62,7 +62,7 @@ def _import_dotted_name(name: str) -> Any:
     return found
 
 
-def render_call(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def render_call(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """A call as one would write it, with tensors as short as can be."""
     with _format.printoptions(threshold=0, edgeitems=0):
         shown = [repr(arg) for arg in args] + [f"{name}={value!r}" for name, value in kwargs.items()]

@@ -135,16 +135,16 @@ def optimize_assert(backend: Any, **more: Any) -> Any:
     return optimize(backend, nopython=True, **more)
 
 
-def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """`fn` itself, which would not be compiled; or a decorator."""
     return _unchanged if fn is None else fn
 
 
-def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
     return disable(fn, recursive)
 
 
-def nested_compile_region(fn: Any = None, **_: Any) -> Any:
+def nested_compile_region(fn: Callable[..., Any] | None = None, **_: Any) -> Any:
     """`fn` itself, which would be compiled apart; or a decorator."""
     return _unchanged if fn is None else fn
 

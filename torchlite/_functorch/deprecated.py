@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from .. import func
-from ..core.values import warn
+from ..core.values import leaving
 from . import make_functional as modules
 
 __all__ = [
@@ -18,20 +17,13 @@ __all__ = [
 
 def _leaving(function: Callable[..., Any], newer: str) -> Callable[..., Any]:
     """A function that says, when it is called, that it goes and what is to be used instead."""
-    name = function.__name__
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        warn(
-            "We've integrated functorch into PyTorch. As the final step of the integration, "
-            f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of "
-            f"PyTorch >= 2.3. Please use `{newer}` instead; see the PyTorch 2.0 release notes and/or the "
-            "`torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
-            FutureWarning,
-        )
-        return function(*args, **kwargs)
-
-    return call
+    return leaving(
+        function,
+        "We've integrated functorch into PyTorch. As the final step of the integration, "
+        f"`functorch.{function.__name__}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of "
+        f"PyTorch >= 2.3. Please use `{newer}` instead; see the PyTorch 2.0 release notes and/or the "
+        "`torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
+    )
 
 
 functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp = [

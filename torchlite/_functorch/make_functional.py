@@ -133,7 +133,7 @@ def functional_init(model_class: Any, ensemble_shape: Sequence[int] = (), device
 
 
 def functional_init_with_buffers(
-    model_class: Any, ensemble_shape: Sequence[int] = (), device: Any = "cpu"
+    model_class: Any, ensemble_shape: Sequence[int] = (), device: DeviceLike = "cpu"
 ) -> Callable[..., Any]:
     """The same for models with buffers."""
     return _init(make_functional_with_buffers_deprecated_v1, 2, model_class, ensemble_shape, device)

@@ -12,13 +12,13 @@ from ..operations.formulas import tensors
 from .qparams import chosen
 
 
-def _kept(xp: Namespace, x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+def _kept(xp: Namespace, x: Array, scale: Any, zero_point: Any, low: int, high: int) -> tuple[Any, ...]:
     """Numbers rounded to what integers within limits stand for, and where they are within."""
     steps = xp.rint(x * (x.dtype.type(1) / scale)) + zero_point
     return (xp.clip(steps, low, high) - zero_point) * scale, (steps >= low) & (steps <= high)
 
 
-def _of_tensor(xp: Namespace, x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+def _of_tensor(xp: Namespace, x: Array, scale: Any, zero_point: Any, low: int, high: int) -> tuple[Any, ...]:
     scale = x.dtype.type(scale) if isinstance(scale, float) else scale
     made, mask = _kept(xp, x, scale, zero_point, low, high)
     return made.astype(x.dtype, copy=False), mask

@@ -56,7 +56,7 @@ def _half(input: Tensor) -> Tensor:
     return input.clamp(-limit, limit).half()
 
 
-def _linear_of_halves(input: Tensor, packed_weight: Tensor, bias: Any) -> Tensor:
+def _linear_of_halves(input: Tensor, packed_weight: Tensor, bias: Tensor | None) -> Tensor:
     made = input @ packed_weight.to(input.dtype).mT
     return made if bias is None else made + bias
 
@@ -145,8 +145,8 @@ for _dims in (1, 2, 3):
     method=False,
 )
 def _quantized_batch_norm(
-    input: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float, output_scale: float,
-    output_zero_point: int,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float,
+    output_scale: float, output_zero_point: int,
 ) -> Tensor:  # fmt: skip
     """`batch_norm` of a quantized tensor by statistics that are given, in another scale."""
     for name, given in (("Weight", weight), ("Bias", bias)):

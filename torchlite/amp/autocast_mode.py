@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import cuda
 from ..core.declare import Signature, taking
-from ..core.machine import LEAF, Tensor, TensorBase
+from ..core.machine import LEAF, Tensor, TensorBase, tensors_in
 from ..core.state import Mode, Switch, local
 from ..core.values import dt, shown_in, warn
 from ..core.values.device import device as Device
@@ -80,7 +80,7 @@ class Casts:
 
     def cast(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
         """The operands of an op as it is to have them; the last is converted first, which of a layer is the bias."""
-        kind = next((_place(t) for v in values for t in _tensors(v)), "")
+        kind = next((_place(t) for v in values for t in tensors_in(v)), "")
         lower = self.dtypes.get(kind)
         if lower is None:
             return values
@@ -90,7 +90,7 @@ class Casts:
         elif name in _FULL[kind]:
             wanted = dt.float32
         elif name in _WIDEST[kind]:
-            wanted = _widest(lower, [t.dtype for v in values for t in _tensors(v)])
+            wanted = _widest(lower, [t.dtype for v in values for t in tensors_in(v)])
         if wanted is None:
             return values
         order = (0, 2, 1) if name == "_linear" and len(values) == 3 else range(len(values))[::-1]
@@ -126,12 +126,6 @@ def _widest(lower: dt.dtype, dtypes: Sequence[dt.dtype]) -> dt.dtype:
 
 def _place(t: Tensor) -> str:
     return t._backend.device.type
-
-
-def _tensors(value: Any) -> Sequence[Any]:
-    if value.__class__ is tuple or value.__class__ is list:
-        return [v for v in value if isinstance(v, TensorBase)]
-    return (value,) if isinstance(value, TensorBase) else ()
 
 
 @shown_in("torch.amp.autocast_mode")

@@ -60,7 +60,7 @@ class FunctionCtx:
 
 class _HookMixin:
     @staticmethod
-    def _register_hook(backward_hooks: Any, hook: Any) -> Any:
+    def _register_hook(backward_hooks: Any, hook: Any) -> tuple[Any, ...]:
         from collections import OrderedDict
 
         from ..core.machine import register

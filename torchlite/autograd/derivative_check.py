@@ -56,7 +56,7 @@ class Check:
             return
         for name, part in ("imaginary", F["imag"]), ("real", F["real"]):
 
-            def func(*inputs: Any, part: Any = part) -> Any:
+            def func(*inputs: Any, part: Any = part) -> tuple[Any, ...]:
                 return tuple([part(y) if y.is_complex() else y for y in self.at(*inputs)])
 
             yield replace(self, func=func, part=f"While considering the {name} part of complex outputs only, ")

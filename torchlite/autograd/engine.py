@@ -18,6 +18,7 @@ from ..core.state import Mode, State, local, with_grad
 from ..core.structs import know
 from ..core.values import Backend, sparse_coo, strided
 from ..core.values.dtype import dtype
+from ..core.values.errors import expands
 from ..core.values.size import size
 from .accumulation import accumulate_into, as_tensor
 from .queue_of_leaves import queued
@@ -452,7 +453,7 @@ def check_given(at: int, grad: Tensor, shape: tuple[int, ...], d: dtype) -> None
 def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
     """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
     have = grad._array.shape
-    if have != shape and not _expands(shape, have):
+    if have != shape and not expands(shape, have):
         who, at = ("", at) if giver is None else (f"Function {name_of(giver)} returned an ", _shown_at(giver, at))
         raise RuntimeError(
             f"{who}invalid gradient at index {at} - got {list(have)} but expected shape compatible with {list(shape)}"
@@ -473,10 +474,6 @@ def _moved(grad: Tensor, backend: Backend, at: int, giver: Node) -> Tensor:
 def _shown_at(node: Node, at: int) -> int:
     """Which one an edge is of those that a node shows."""
     return at - sum([hidden < at for hidden in node.unshown])
-
-
-def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
 def is_owned(entry: list[Any]) -> bool:

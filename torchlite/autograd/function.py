@@ -156,7 +156,7 @@ class Function(_SingleLevelFunction):
         return call(cls, args, kwargs, separate) if top is None else top.run_function(cls, args)
 
 
-def _is_setup_context_defined(fn: Any) -> bool:
+def _is_setup_context_defined(fn: Callable[..., Any]) -> bool:
     return fn is not _SingleLevelFunction.setup_context
 
 

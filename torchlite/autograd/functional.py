@@ -274,7 +274,7 @@ def jacobian(
     return _finished(found, create_graph, many_out, many_in)
 
 
-def _row_by_row(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool, strict: bool) -> Any:
+def _row_by_row(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Any, ...]:
     blocks = []
     for at, y in enumerate(ys):
         rows = []
@@ -294,7 +294,7 @@ def _row_by_row(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool, 
     return tuple(blocks)
 
 
-def _at_once(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool) -> Any:
+def _at_once(ys: Sequence[Tensor], xs: Sequence[Tensor], create_graph: bool) -> tuple[Any, ...]:
     flat = [y.reshape(-1) for y in ys]
     numels = [y.numel() for y in ys]
     found = _grad(flat, xs, _basis(flat), create_graph, is_grads_batched=True)

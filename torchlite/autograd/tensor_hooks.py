@@ -170,7 +170,7 @@ def run_post_hooks(
     return [told.get(at, result) for at, result in enumerate(results)]
 
 
-def _replaced(hook: Any, changed: Any, former: Sequence[Any]) -> list[Any]:
+def _replaced(hook: Callable[..., Any], changed: Any, former: Sequence[Any]) -> list[Any]:
     """The gradients a hook returned in place of the former ones."""
     if not isinstance(changed, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
@@ -184,7 +184,7 @@ def _replaced(hook: Any, changed: Any, former: Sequence[Any]) -> list[Any]:
     return list(changed)
 
 
-def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
+def _check_replacement(hook: Callable[..., Any], changed: Any, grad: Any) -> None:
     """Refuse a gradient of another kind than the one it is to replace."""
     if changed is None:
         return
@@ -201,5 +201,5 @@ def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
 
 
-def _name(hook: Any) -> str:
+def _name(hook: Callable[..., Any]) -> str:
     return getattr(hook, "__name__", None) or type(hook).__name__

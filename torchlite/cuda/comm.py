@@ -56,7 +56,7 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
 
 def reduce_add_coalesced(
     inputs: Sequence[Sequence[Tensor]], destination: Any = None, buffer_size: int = 10485760
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """The sums of tensors of which there is one on each device: the first of all, the second of all, and so on."""
     return tuple([reduce_add(each, destination) for each in zip(*inputs)])
 

@@ -216,7 +216,7 @@ def _graphed(f: Any, sample: Sequence[Tensor], warmups: int, unused: bool, pool:
 
     class Graphed(Function):
         @staticmethod
-        def forward(ctx: Any, *given: Tensor) -> Any:
+        def forward(ctx: Any, *given: Tensor) -> tuple[Any, ...]:
             for mine, theirs in zip(inputs, given):
                 if mine.data_ptr() != theirs.data_ptr():
                     mine.detach().copy_(theirs)
@@ -224,7 +224,7 @@ def _graphed(f: Any, sample: Sequence[Tensor], warmups: int, unused: bool, pool:
             return tuple([o.detach() for o in outputs])
 
         @staticmethod
-        def backward(ctx: Any, *given: Tensor) -> Any:
+        def backward(ctx: Any, *given: Tensor) -> tuple[Any, ...]:
             for mine, theirs in zip(grads, given):
                 mine.copy_(theirs)
             backward_graph.replay()

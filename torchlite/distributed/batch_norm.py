@@ -23,7 +23,7 @@ class _Total(Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return _Total.apply(grad, ctx.group), None
 
 

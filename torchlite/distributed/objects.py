@@ -27,11 +27,11 @@ def _device(pg: ProcessGroup, device: DeviceLike = None) -> Any:
     return device or ("cpu" if "cpu" in pg._engines else next(iter(pg._engines), "cpu"))
 
 
-def _tensor(array: np.ndarray, device: Any) -> Tensor:
+def _tensor(array: np.ndarray, device: DeviceLike) -> Tensor:
     return from_numpy(array).to(device)
 
 
-def _packed(objects: Sequence[Any], device: Any) -> tuple[Tensor, Tensor]:
+def _packed(objects: Sequence[Any], device: DeviceLike) -> tuple[Tensor, Tensor]:
     """Pickles behind each other, and how long each is."""
     pickles = [pickle.dumps(each) for each in objects]
     content = np.frombuffer(bytearray(b"".join(pickles)), np.uint8)
@@ -46,17 +46,17 @@ def _unpacked(content: Tensor, sizes: Sequence[int]) -> list[Any]:
     return objects
 
 
-def _blank(length: int, device: Any, dtype: Any = np.uint8) -> Tensor:
+def _blank(length: int, device: DeviceLike, dtype: Any = np.uint8) -> Tensor:
     return _tensor(np.zeros(length, dtype), device)
 
 
-def _everyones_sizes(size: Tensor, pg: ProcessGroup, device: Any) -> list[int]:
+def _everyones_sizes(size: Tensor, pg: ProcessGroup, device: DeviceLike) -> list[int]:
     sizes = [_blank(1, device, np.int64) for _ in range(pg.size())]
     all_gather(sizes, size, pg)
     return [int(each) for each in sizes]
 
 
-def _padded(content: Tensor, length: int, device: Any) -> Tensor:
+def _padded(content: Tensor, length: int, device: DeviceLike) -> Tensor:
     room = _blank(length, device)
     room[: content.numel()] = content
     return room

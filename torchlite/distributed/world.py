@@ -398,12 +398,12 @@ def _resolve_process_group(group_name: str) -> ProcessGroup:
     return _world.groups[group_name]
 
 
-def _rank_not_in_group(group: Any) -> bool:
+def _rank_not_in_group(group: Group) -> bool:
     """Whether a group is what those outside of it were given."""
     return group is not None and group == GroupMember.NON_GROUP_MEMBER
 
 
-def _member(group: Any, doing: str) -> ProcessGroup | None:
+def _member(group: Group, doing: str) -> ProcessGroup | None:
     """The group meant; None, with a warning, where this process is not in it."""
     if group is None:
         return _get_default_group()

@@ -25,6 +25,7 @@ class Categorical(ByProbsOrLogits, Distribution):
     has_enumerate_support = True
     is_binary = False
     expands = ("probs", "logits")
+    holds = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         ((name, value),) = self._give(probs, logits).items()
@@ -34,10 +35,6 @@ class Categorical(ByProbsOrLogits, Distribution):
         setattr(self, name, normal)
         self._num_events = value.size(-1)
         super().__init__(value.shape[:-1], validate_args=validate_args)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new._num_events = self._num_events
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -75,6 +72,7 @@ class OnCategorical(Distribution):
     """A distribution whose parameters are those of a `Categorical` that it holds."""
 
     arg_constraints = OVER_CATEGORIES
+    holds = ("_categorical",)
 
     logits = property(lambda self: self._categorical.logits)
     probs = property(lambda self: self._categorical.probs)
@@ -87,9 +85,6 @@ class OnCategorical(Distribution):
     def _hold(self, categorical: Categorical, validate_args: bool | None) -> None:
         self._categorical = categorical
         Distribution.__init__(self, categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._categorical = self._categorical.expand(batch_shape)
 
 
 class OneHotCategorical(OnCategorical):

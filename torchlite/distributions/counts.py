@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values import Size, contiguous_format
+from ..core.values import contiguous_format
 from ..operations.pointwise.activations import log_sigmoid
 from . import constraints
 from .distribution import SCALAR, ByProbsOrLogits, Distribution, ExponentialFamily
@@ -72,6 +72,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
     expands = ("probs", "logits")
+    holds = ("_lims",)
     _mean_carrier_measure = 0
 
     def __init__(
@@ -86,10 +87,6 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
                 raise ValueError("The parameter probs has invalid values")
             given = {"probs": clamp_probs(probs)}
         self._settle(validate_args, **given)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new._lims = self._lims
 
     def _stable(self) -> Tensor:
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])

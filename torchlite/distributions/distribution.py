@@ -30,12 +30,13 @@ class Distribution:
     """A batch of distributions. A sample has the shape sample_shape + batch_shape + event_shape.
 
     A subclass says in `arg_constraints` what its parameters are and where they must lie, in `support` where samples
-    lie, and in `expands` which of its attributes have the batch's shape in front.
+    lie, in `expands` which of its attributes have the batch's shape in front, and in `holds` what others it has.
     """
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
     expands: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
     _validate_args = __debug__
 
     def __init_subclass__(cls) -> None:
@@ -92,7 +93,11 @@ class Distribution:
                 new.__dict__[name] = t.expand(batch_shape + t.shape[t.dim() - own :])
 
     def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        """Give an expanded distribution what is no tensor of its own."""
+        """Give an expanded distribution what it holds; distributions are expanded, too."""
+        for cls in type(self).__mro__:
+            for name in vars(cls).get("holds", ()):
+                held = getattr(self, name)
+                setattr(new, name, held.expand(batch_shape) if isinstance(held, Distribution) else held)
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
@@ -282,6 +287,7 @@ class ByProbsOrLogits:
     """Distributions given by probabilities or by logits: `is_binary` says of how many outcomes each."""
 
     is_binary = True
+    holds: tuple[str, ...] = ("_given",)
     _given: str
 
     @lazy_property
@@ -296,9 +302,6 @@ class ByProbsOrLogits:
         """Note which one is given; its value by its name."""
         self._given, value = one_of(probs, logits)
         return {self._given: value}
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._given = self._given
 
     @property
     def _param(self) -> Tensor:

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import Size
 from ..operations.making.gamma_draws import dirichlet_vjp
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
@@ -170,6 +169,7 @@ class Beta(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
     expands = ()
+    holds = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         if isinstance(concentration1, Real) and isinstance(concentration0, Real):
@@ -178,9 +178,6 @@ class Beta(ExponentialFamily):
             both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._dirichlet = self._dirichlet.expand(batch_shape)
 
     concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="How much there is at 1.")
     concentration0 = property(lambda self: self._dirichlet.concentration[..., 1], doc="How much there is at 0.")
@@ -218,16 +215,13 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
     expands = ("df1", "df2")
+    holds = ("_gamma1", "_gamma2")
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
         df1, df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(df1 * 0.5, df1)
         self._gamma2 = Gamma(df2 * 0.5, df2)
         self._settle(validate_args, df1=df1, df2=df2)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._gamma1 = self._gamma1.expand(batch_shape)
-        new._gamma2 = self._gamma2.expand(batch_shape)
 
     @property
     def mean(self) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor
-from ..core.values import Size, bool_, float64
+from ..core.values import bool_, float64
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .gamma_family import Chi2
@@ -135,14 +135,12 @@ class StudentT(_LocationScale):
     scale: Tensor
     arg_constraints = each(df=constraints.positive, **_LOC_SCALE)
     expands = ("df", "loc", "scale")
+    holds = ("_chi2",)
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         df, loc, scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(df)
         self._settle(validate_args, df=df, loc=loc, scale=scale)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._chi2 = self._chi2.expand(batch_shape)
 
     mean = property(lambda self: self.loc.masked_fill(self.df <= 1, math.nan))
 

@@ -67,6 +67,7 @@ class MultivariateNormal(_Normal):
         scale_tril=constraints.lower_cholesky,
     )
     expands = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+    holds = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
@@ -83,9 +84,6 @@ class MultivariateNormal(_Normal):
         self.loc = loc.expand((*batch, -1))
         super().__init__(Size(batch), self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
 
     @lazy_property
     def scale_tril(self) -> Tensor:
@@ -144,6 +142,7 @@ class LowRankMultivariateNormal(_Normal):
         cov_diag=constraints.independent(constraints.positive, 1),
     )
     expands = ("loc", "cov_factor", "cov_diag")
+    holds = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -175,10 +174,6 @@ class LowRankMultivariateNormal(_Normal):
         return self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
 
     _inner = property(lambda self: torch.matmul(self._weighted, self._unbroadcasted_cov_factor))
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):
-            setattr(new, name, getattr(self, name))
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.values import Size
 from . import constraints
 from .categories import OVER_CATEGORIES, Categorical, OnCategorical
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
@@ -22,16 +21,13 @@ class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
     arg_constraints = each(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.real
     expands = ("probs", "logits")
+    holds = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
         self._settle(validate_args, **self._give(probs, logits))
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new.temperature = self.temperature
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -70,16 +66,13 @@ class ExpRelaxedCategorical(OnCategorical):
     support = constraints.real_vector
     has_rsample = True
     expands = ()
+    holds = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
         self._hold(Categorical(probs, logits), validate_args)
-
-    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_rest(new, batch_shape)
-        new.temperature = self.temperature
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))

@@ -91,7 +91,7 @@ class MappedFunction(Function):
         ctx._mapped.setup_context(ctx, inputs[1:], output)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         return None, *ctx._mapped.backward(ctx, *gradients)
 
     @staticmethod
@@ -128,7 +128,7 @@ class Mapped:
 
         self.over(set_up, (inputs, output), (self.in_dims, self.out_dims))
 
-    def backward(self, ctx: Any, *gradients: Any) -> Any:
+    def backward(self, ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         def gradient(level: BatchLevel, *gradients: Any) -> Any:
             return self.element._gradient()(BatchCtx(ctx, level, self), *gradients)
 

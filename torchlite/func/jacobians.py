@@ -110,7 +110,7 @@ def jacfwd(
         _check_real("jacfwd", "inputs", [t for t in inputs if isinstance(t, TensorBase)])
         (rows,) = _unit_rows(inputs, max(1, sum([t.numel() for t in inputs])))
 
-        def pushed(*basis: Tensor) -> Any:
+        def pushed(*basis: Tensor) -> tuple[Any, ...]:
             by_chosen = function_of(func, args, at, {})
             _, *rest = jvp(by_chosen, primals, spec.unflatten(basis), has_aux=has_aux)
             return tuple(rest)
@@ -157,7 +157,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _linearized(func: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     points, spec = tree_flatten(primals)
 
-    def moved(*directions: Tensor) -> Any:
+    def moved(*directions: Tensor) -> tuple[Any, ...]:
         output, moves = jvp(func, primals, spec.unflatten(directions))
         return moves, output
 

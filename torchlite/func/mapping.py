@@ -99,7 +99,7 @@ class _Batch:
         return found, form, dims
 
 
-def _in_chunks(chunks: Sequence[_Batch], out_dims: Any, randomness: str) -> Any:
+def _in_chunks(chunks: Sequence[_Batch], out_dims: Any, randomness: str) -> tuple[Any, ...]:
     state = get_rng_state() if randomness == "same" else None
     found = []
     for chunk in chunks:

@@ -93,7 +93,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     """
 
     @functools.wraps(func)
-    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+    def gradient_and_value(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         found, (value, *aux) = _grad_and_value(func, argnums, has_aux, args, kwargs)
         return found, (value, *aux) if has_aux else value
 

@@ -156,7 +156,7 @@ class Capture:
     def calls(self) -> list[Node]:
         return [n for n in self.graph.nodes if n.op in ("call_function", "call_method")]
 
-    def key(self) -> Any:
+    def key(self) -> tuple[Any, ...]:
         """What graphs that are alike have in common."""
         forms = [(t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in self.inputs]
         targets = [node.target for node in self.graph.nodes]

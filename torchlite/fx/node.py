@@ -39,7 +39,7 @@ _CHECKING = frozenset(("_assert_async", "_assert_scalar", "_assert_tensor_metada
 _ROOT = __package__.partition(".")[0]
 
 
-def has_side_effect(fn: Any) -> Any:
+def has_side_effect(fn: Callable[..., Any]) -> Any:
     """Let calls of a function stay in graphs although nobody uses what they give."""
     _side_effectful_functions.add(fn)
     return fn

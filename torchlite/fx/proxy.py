@@ -280,14 +280,14 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _operator(name: str) -> Any:
+def _operator(name: str) -> Callable[..., Any]:
     def impl(self: Proxy, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_function", getattr(operator, name), (self, *args), kwargs)
 
     return impl
 
 
-def _reflected(name: str) -> Any:
+def _reflected(name: str) -> Callable[..., Any]:
     def impl(self: Proxy, other: Any) -> Any:
         return self.tracer.create_proxy("call_function", getattr(operator, name), (other, self), {})
 

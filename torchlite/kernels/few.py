@@ -217,7 +217,7 @@ def cumsum(general: Kernel, array: Array, axis: int) -> Kernel | None:
     return lambda array, axis: add(array.astype(_DOUBLE), axis).astype(_SINGLE)
 
 
-def _extreme(which: str) -> Any:
+def _extreme(which: str) -> Callable[..., Any]:
     place_of = getattr(np.ndarray, which)
 
     def fitted(general: Kernel, array: Array, axis: Any, keepdim: bool) -> Kernel | None:
@@ -234,7 +234,7 @@ def _extreme(which: str) -> Any:
     return fitted
 
 
-def _extreme_along(which: str) -> Any:
+def _extreme_along(which: str) -> Callable[..., Any]:
     place_of = getattr(np.ndarray, which)
 
     def fitted(general: Kernel, array: Array, axis: int, keepdim: bool) -> Kernel | None:
@@ -275,7 +275,7 @@ def lerp(general: Kernel, self: Array, end: Array, weight: Any) -> Kernel | None
     return kernel
 
 
-def _moments(root: bool) -> Any:
+def _moments(root: bool) -> Callable[..., Any]:
     def fitted(
         general: Kernel, array: Array, axis: Any, keepdim: bool, correction: float | None
     ) -> Kernel | None:

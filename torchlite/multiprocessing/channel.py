@@ -28,7 +28,7 @@ class Message(NamedTuple):
 def packed(obj: Any) -> Message:
     pages: list[SharedPages] = []
 
-    def take_along(some: SharedPages) -> Any:
+    def take_along(some: SharedPages) -> tuple[Any, ...]:
         pages.append(some)
         return _arrived, (len(pages) - 1, len(some))
 

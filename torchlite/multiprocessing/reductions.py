@@ -32,7 +32,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
     return tensor.__reduce_ex__(2)
 
 
-def reduce_storage(storage: UntypedStorage) -> Any:
+def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
     """What a storage is in a message to another process: some of the bytes of shared pages."""
     if storage.device.type != "cpu":
         raise NotImplementedError(f"torchlite cannot share memory of {storage.device} between processes; send a copy")
@@ -48,12 +48,12 @@ def rebuild_storage(pages: SharedPages, offset: int, nbytes: int) -> UntypedStor
     return UntypedStorage.over(pages.array(offset, nbytes))
 
 
-def reduce_typed_storage(storage: TypedStorage) -> Any:
+def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
     """The same of a storage with a dtype, whatever it is in other pickles."""
     return typed_again, (storage.untyped(), storage.dtype)
 
 
-def reduce_pages(pages: SharedPages) -> Any:
+def reduce_pages(pages: SharedPages) -> tuple[Any, ...]:
     """Pages travel as a descriptor or, with the strategy "file_system", as a name that is good for one journey."""
     if strategy == "file_system":
         name = pages.name_for_journey(_family())

@@ -303,7 +303,7 @@ def _cat(func: Callable[..., Any], several: Sequence[Any], dim: int = 0) -> Any:
 
 
 @_rule("chunk split")
-def _parts(func: Callable[..., Any], self: StridedNested, how: Any, dim: int = 0) -> Any:
+def _parts(func: Callable[..., Any], self: StridedNested, how: Any, dim: int = 0) -> tuple[Any, ...]:
     d = wrap_dim(dim, self.dim()) - 1
     return tuple([strided_from_list(some) for some in zip(*[func(t, how, d) for t in components_of(self)])])
 

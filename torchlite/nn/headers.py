@@ -24,7 +24,7 @@ def known_by_form(comes_to: Callable[..., Any]) -> Callable[[Callable[..., Any]]
     the result, where it is one of several; or None.
     """
 
-    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         found = comes_to(*args, **kwargs)
         if found is None:
             return None

@@ -12,7 +12,7 @@ from ..absent import lacking
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Generator, Tensor, dispatch, needs_dispatch, wrap
 from ..core.state import local
-from ..core.values import HALVES, not_implemented_for, warn
+from ..core.values import HALVES, leaving, not_implemented_for, warn
 from ..operations.making.draws import randperm
 from ..operations.making.factories import empty_like
 from ..operations.making.factories import eye as identity
@@ -301,15 +301,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
     new = meth.__name__
     old = new[:-1]
-
-    @functools.wraps(meth)
-    def deprecated(*args: Any, **kwargs: Any) -> Tensor:
-        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
-        return meth(*args, **kwargs)
-
-    deprecated.__doc__ = f"Deprecated: use `{new}`."
-    deprecated.__name__ = old
-    return deprecated
+    made = leaving(meth, f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", old)
+    made.__doc__ = f"Deprecated: use `{new}`."
+    return made
 
 
 uniform = _make_deprecate(uniform_)

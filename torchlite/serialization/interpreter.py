@@ -43,7 +43,7 @@ OPCODES: dict[int, tuple[Any, int]] = {}  # what each does, and what it costs at
 _VALUE, _CONTAINER, _SET, _STORAGE = 32, 64, 256, 512  # bytes, about, with a place on the stack
 
 
-def _op(code: bytes, cost: int = _VALUE) -> Any:
+def _op(code: bytes, cost: int = _VALUE) -> Callable[..., Any]:
     def add(f: Callable[..., Any]) -> Any:
         OPCODES[code[0]] = (f, cost)
         return f

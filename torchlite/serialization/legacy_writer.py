@@ -40,7 +40,7 @@ class _LegacyIds(StorageIds):
         self.itemsizes[found[2]] = found[1].dtype.itemsize
         return (*found, None)
 
-    def module(self, cls: type) -> Any:
+    def module(self, cls: type) -> tuple[Any, ...] | None:
         if cls in self.modules:
             return None
         self.modules.add(cls)

@@ -99,7 +99,7 @@ class StorageIds:
         return ("storage", type_, key, location, raw.nbytes() // type_.dtype.itemsize)
 
 
-def _identity(raw: UntypedStorage) -> Any:
+def _identity(raw: UntypedStorage) -> tuple[Any, ...]:
     """What is the same for all storages over one memory; it stays so while they are kept."""
     if raw.nbytes():
         return raw.device, raw.data_ptr()

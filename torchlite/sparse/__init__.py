@@ -50,7 +50,7 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
     def check(func: Callable[..., Any], inputs: Any, *, masked: bool = True, **options: Any) -> bool:
         listed = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
 
-        def of_values(*values: Any) -> Any:
+        def of_values(*values: Any) -> tuple[Any, ...]:
             made = func(*[_over(t, v, masked) if is_sparse(t) else v for t, v in zip(listed, values, strict=True)])
             many = made if isinstance(made, (tuple, list)) else (made,)
             return tuple([r.to_dense() if is_sparse(r) else r for r in many])

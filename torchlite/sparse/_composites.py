@@ -28,7 +28,9 @@ def not_contiguous(t: Tensor) -> RuntimeError:
 
 
 @rule("binary_cross_entropy_with_logits")
-def _loss_of_logits(self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int) -> Tensor:
+def _loss_of_logits(
+    self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
     likely = registry["log_sigmoid"].apply(self)
     if pos_weight is not None:
         likely = likely * ((pos_weight - 1) * target + 1)

@@ -329,7 +329,7 @@ def _ones(laid: layout, size: Sequence[int], *more: Any) -> Tensor:
 in_layout("full")(_ones)
 
 
-def _refused(kernel: str) -> Any:
+def _refused(kernel: str) -> Callable[..., Any]:
     def make(laid: layout, *more: Any) -> Tensor:
         raise missing_kernel_of(kernel, sparse_backend(more[-1], laid))
 

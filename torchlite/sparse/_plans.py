@@ -35,7 +35,7 @@ def _added(made: Any, base: Any, beta: Any, alpha: Any) -> Any:
     return made
 
 
-def _ready(mat: Tensor, dense: Tensor, base: Tensor | None = None, *factors: Any) -> Any:
+def _ready(mat: Tensor, dense: Tensor, base: Tensor | None = None, *factors: Any) -> tuple[Any, ...] | None:
     """How products of a form are computed once one was; None where it depends on values what is refused."""
     array, home = mat._array, mat._backend.home
     others = [t for t in (dense, base) if t is not None]

@@ -392,7 +392,7 @@ def _reduced(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
     return out, chosen.scatter_reduce(0, index, first, "amin")
 
 
-def _of_reduced(grads: Any, needs: Any, self: Tensor, other: Tensor, reduce: str, result1: Tensor) -> Any:
+def _of_reduced(grads: Any, needs: Any, self: Tensor, other: Tensor, reduce: str, result1: Tensor) -> tuple[Any, ...]:
     g = grads[0]
     rows, columns, values = places_of(self)
     if reduce == "mean":

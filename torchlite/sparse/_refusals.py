@@ -145,7 +145,7 @@ def _reduce(name: str, kernel: str, at: int) -> None:
 
 
 @CompressedBackend.rule("nll_loss_forward")
-def _nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, *_: Any) -> NoReturn:
+def _nll_loss(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *_: Any) -> NoReturn:
     raise RuntimeError(f"{_EMPTY}{[] if reduction else list(target.shape)}")
 
 

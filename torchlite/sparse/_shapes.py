@@ -229,7 +229,7 @@ def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
 
 
 @rule("unbind.int")
-def _unbind(t: Tensor, dim: int) -> Any:
+def _unbind(t: Tensor, dim: int) -> tuple[Any, ...]:
     return tuple([t.select(dim, i) for i in range(t.shape[wrap_dim(dim, t.dim())])])
 
 

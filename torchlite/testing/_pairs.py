@@ -315,7 +315,7 @@ class TensorLikePair(Pair):
                 said = f"The values for attribute '{name}' do not match: {first} != {second}."
                 self._fail(AssertionError, said)
 
-    def _strides(self, actual: Tensor, expected: Tensor) -> Any:
+    def _strides(self, actual: Tensor, expected: Tensor) -> tuple[Any, ...]:
         if actual.layout is strided and expected.layout is strided:
             return actual.stride(), expected.stride()
         return None, None

@@ -268,7 +268,7 @@ def _run(call: _Call, query: Any, drawn: Any = None) -> tuple[Any, Any]:
     return result, logs
 
 
-def _run_backward(call: _Call, g: Any, result: Any, logs: Any, needs: Any) -> Any:
+def _run_backward(call: _Call, g: Any, result: Any, logs: Any, needs: Any) -> tuple[Any, ...]:
     g, own, (query, key, value) = cupy.ascontiguousarray(g), call.width + call.value_width, call.operands
     given = (g, *call.operands, call.mask, logs, _row_products(g, result, call.summed))
     to_query = to_key = to_value = None

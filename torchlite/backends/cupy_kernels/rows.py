@@ -227,7 +227,7 @@ def _group_norm(
 
 def _normalized(
     input: Any, weight: Any, bias: Any, kept: tuple[int, ...], n: int, groups: int, inner: int, eps: float
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """The normalized rows, and means and deviations."""
     made, mean, rstd = cupy.empty_like(input), cupy.empty(kept, input.dtype), cupy.empty(kept, input.dtype)
     given = input, weight, bias, made, mean, rstd, n, groups, inner, float(eps)
@@ -261,7 +261,7 @@ def _rms_norm_backward(g: Any, input: Any, shape: Any, rstd: Any, weight: Any, m
 
 def _through_rows(
     g: Any, input: Any, shape: Any, mean: Any, rstd: Any, weight: Any, mask: Any, how: str
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Gradients of rows, weight and bias."""
     n, d, rows, g = math.prod(shape), input.dtype, rstd.size, cupy.ascontiguousarray(g)
     to_x, to_weight, to_bias = _wanted(mask, (input.shape, shape, shape), d)

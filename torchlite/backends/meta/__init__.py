@@ -51,7 +51,7 @@ def _embedding_backward(g: MetaArray, indices: MetaArray, num_weights: int, *_: 
     return fresh((num_weights, g.shape[-1]), g.dtype)
 
 
-def _nll(self: MetaArray, target: MetaArray, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll(self: MetaArray, target: MetaArray, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, ...]:
     return fresh(() if reduction else target.shape, self.dtype), fresh((), self.dtype)
 
 

@@ -266,7 +266,7 @@ def result_type(*values: Any) -> Any:
     return np.result_type(*[v.dtype if v.__class__ is MetaArray else v for v in values])
 
 
-def _method(name: str) -> Any:
+def _method(name: str) -> Callable[..., Any]:
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(a, name)(*args, **kwargs)
 
@@ -318,7 +318,7 @@ xp = Namespace(np)
 RULES["multiply"] = Ufunc(np.multiply)
 
 
-def _bound(name: str) -> Any:
+def _bound(name: str) -> Callable[..., Any]:
     """The function of this name as a method; the functions that write in place have nothing to do."""
 
     def call(self: MetaArray, *args: Any, **kwargs: Any) -> Any:

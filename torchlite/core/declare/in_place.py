@@ -146,7 +146,7 @@ class InPlace(Recording):
         """Whether calls of the in-place form are alike where their forms are."""
         return self.by_form
 
-    def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Any:
+    def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Callable[..., Any] | None:
         """The plan of calls of the in-place form where nothing is recorded (core/machine/plan.py)."""
         at = places(values, tensors)
         if at is None or tensors[0] is not values[0] or overlaps(values[0]):
@@ -165,7 +165,7 @@ class InPlace(Recording):
         run.native = self.native_in_place(values, tensors, at)  # type: ignore[attr-defined]
         return run
 
-    def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> Any:
+    def native_in_place(self, values: Sequence[Any], tensors: list[Tensor], at: Any) -> tuple[Any, ...] | None:
         """What the native build writes into the first tensor, as data; None where it leaves that to Python."""
         if "overwrite" in vars(self) or any([which.__class__ is not int for _, which in at]):
             return None

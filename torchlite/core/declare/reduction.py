@@ -124,7 +124,7 @@ class Along(Op):
         if self.dtype_at is not None and results[0].dtype.category < dt.FLOAT:
             raise RuntimeError(f"Autograd not support dtype: {results[0].dtype.legacy}")
 
-    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> tuple[Any, ...]:
         t: Tensor = values[0]
         return t._array.shape, t.dtype, self.lost(values, t._array.ndim)
 

@@ -103,7 +103,7 @@ class Plans:
         for function in self.known:
             forget(function)
 
-    def remember(self, function: Any, args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
+    def remember(self, function: Callable[..., Any], args: Any, kwargs: Any, plan: Plan, in_native: Any) -> None:
         """Let calls of the function that are like this one find their plan at once."""
         if native is None:
             remember(function, args, kwargs, plan)
@@ -180,7 +180,7 @@ def _of_call(find: Callable[[Any, Any], Any], args: tuple[Any, ...], kwargs: Any
     return op.plan(values, stand_ins, op.apply(*values), *which) if which else op.plan(values, stand_ins, results)
 
 
-def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
+def _replaced(values: Any, stand_ins: list[Tensor]) -> tuple[Any, ...]:
     """Arguments with a tensor without history, made for it alone, in place of each tensor; each has its own array."""
     made = []
     for value in values:

@@ -167,7 +167,7 @@ class SavedList:
     def __init__(self, entries: list[Any]) -> None:
         self.entries = entries
 
-    def read(self, node: Node) -> Any:
+    def read(self, node: Node) -> list[Any]:
         return [read(e, node) for e in self.entries]
 
 

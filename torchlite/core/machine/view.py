@@ -141,7 +141,7 @@ def _only_detached(base: Tensor, view: View) -> bool:
     return counter.__class__ is DetachedCounter and view.seen == counter.since == counter.writes.n
 
 
-def _from_nowhere(made: Tensor) -> Any:
+def _from_nowhere(made: Tensor) -> tuple[Any, ...]:
     """The edge of a view that once had a history, of a base that has none any more: a node that leads nowhere."""
     op, arguments = made._edge.path[-1]
     return op.record_on((None,), (made._edge.base, *arguments), (made._alias(),)), 0

@@ -98,7 +98,7 @@ class UntypedStorage(StorageBase):
         return cls.over(mapped(filename, shared, nbytes))
 
     @classmethod
-    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+    def _new_shared(cls, size: int, *, device: DeviceLike = "cpu") -> UntypedStorage:
         """Zeros in memory that is shared with other processes."""
         return cls(size, device=device).share_memory_()
 

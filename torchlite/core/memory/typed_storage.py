@@ -314,7 +314,7 @@ class _OfDtype(type):
         """The first `size` elements of a file, mapped."""
         return typed_again(UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
 
-    def _new_shared(cls, size: int, *, device: Any = "cpu") -> TypedStorage:
+    def _new_shared(cls, size: int, *, device: DeviceLike = "cpu") -> TypedStorage:
         """Zeros in memory that is shared with other processes."""
         return typed_again(UntypedStorage._new_shared(size * cls.dtype.itemsize, device=device), cls.dtype)
 

@@ -24,6 +24,7 @@ from .errors import (
     cannot_cast,
     forward_not_implemented,
     freed,
+    leaving,
     missing_kernel,
     missing_kernel_of,
     no_room,

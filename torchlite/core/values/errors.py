@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from .device import device
     from .dtype import dtype
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def type_name(value: Any) -> str:
@@ -187,6 +190,18 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def leaving(f: F, text: str, name: str = "") -> F:
+    """A function, perhaps by another name, that says at each call that it is on its way out."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warn(text, FutureWarning)
+        return f(*args, **kwargs)
+
+    call.__name__ = name or call.__name__
+    return call  # type: ignore[return-value]
+
+
 def out_resized(had: Any, needs: Any) -> None:
     warn(
         "An output with one or more elements was resized since it had shape "
@@ -222,6 +237,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
                     )
                 result[-back] = size
     return tuple(result)
+
+
+def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to `to`."""
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
 def within(shape: tuple[int, ...], other: tuple[int, ...]) -> None:

@@ -55,7 +55,7 @@ def reduce_ex(self: Any, protocol: Any) -> Any:
     return (_blank, (cls.__module__, cls.__qualname__), *reduced[2:])
 
 
-def reduce_member(self: Any, protocol: Any) -> Any:
+def reduce_member(self: Any, protocol: Any) -> tuple[Any, ...]:
     """The `__reduce_ex__` of enumerations that bear PyTorch's names, and have no other."""
     return spelled(type(self)), (self.value,)
 

@@ -247,7 +247,7 @@ def _read_items(name: str, entry: Any, value: Any) -> Iterator[ReadItem]:
                 )  # fmt: skip
 
 
-def _overlap(offsets: Any, sizes: Any, chunk: ChunkStorageMetadata) -> Any:
+def _overlap(offsets: Any, sizes: Any, chunk: ChunkStorageMetadata) -> tuple[Any, ...] | None:
     """What a piece that is wanted and one that was saved have in common: where in each, and how much."""
     here, there, lengths = [], [], []
     for begin, size, other, length in zip(offsets, sizes, chunk.offsets, chunk.sizes, strict=True):

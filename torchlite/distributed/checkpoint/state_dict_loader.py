@@ -37,7 +37,7 @@ def load(
             state_dict[key] = value
 
 
-def _load(state: dict[str, Any], reader: StorageReader, group: Any, planner: LoadPlanner | None) -> None:
+def _load(state: dict[str, Any], reader: StorageReader, group: Group, planner: LoadPlanner | None) -> None:
     planner = planner or DefaultLoadPlanner()
     rank = 0 if group is None else group.rank()
     with together(group) as plans, no_grad():

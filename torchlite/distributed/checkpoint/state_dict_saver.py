@@ -33,7 +33,7 @@ class AsyncCheckpointerType(Enum):
     PROCESS = "process"
 
 
-def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
+def group_for(process_group: Group, no_dist: bool, intent: str) -> Any:
     """The processes that work together, None for this one alone."""
     if no_dist or not is_initialized():
         if not no_dist:
@@ -61,7 +61,7 @@ def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def said_by_first(value: Any, group: Any) -> Any:
+def said_by_first(value: Any, group: Group) -> Any:
     """What the first process has."""
     if group is None:
         return value
@@ -84,7 +84,7 @@ def save(
     return _save(plain_state(state_dict), writer, group, planner)
 
 
-def _save(state: dict[str, Any], writer: StorageWriter, group: Any, planner: SavePlanner | None) -> Metadata:
+def _save(state: dict[str, Any], writer: StorageWriter, group: Group, planner: SavePlanner | None) -> Metadata:
     planner = planner or DefaultSavePlanner()
     rank = 0 if group is None else group.rank()
     with together(group) as plans:

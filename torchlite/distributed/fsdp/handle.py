@@ -93,7 +93,7 @@ class _Unshard(Function):
     """From the shards to the parameters; back from their gradients to the mean of them, of which a shard is kept."""
 
     @staticmethod
-    def forward(ctx: Any, handle: Handle, *pieces: Tensor) -> Any:
+    def forward(ctx: Any, handle: Handle, *pieces: Tensor) -> tuple[Any, ...]:
         ctx.handle = handle
         ctx.set_materialize_grads(False)
         views = handle.views(handle.full())
@@ -101,7 +101,7 @@ class _Unshard(Function):
         return tuple(views)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         handle = ctx.handle
         if handle.frees_after_backward:
             handle.drop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from typing_extensions import deprecated
 
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
-from ...core.values import warn
+from ...core.values import leaving
 from ...distributed.process_group import Group
 from .. import collectives as plain
 from ..reduction import ReduceOp
@@ -39,7 +38,7 @@ class _Broadcast(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         own = _Reduce.apply(ctx.src, ReduceOp.SUM, ctx.among, grad)
         return None, None, own if _is(ctx.src) else own * 0
 
@@ -53,7 +52,7 @@ class _Reduce(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, None, _Broadcast.apply(ctx.dst, ctx.among, grad)
 
 
@@ -66,7 +65,7 @@ class _AllReduce(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, _AllReduce.apply(ctx.op, ctx.among, grad)
 
 
@@ -79,7 +78,7 @@ class _Gather(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, None, _Scatter.apply(ctx.dst, ctx.among, *grads)
 
 
@@ -92,7 +91,7 @@ class _Scatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_Gather.apply(ctx.src, ctx.among, grad)
 
 
@@ -105,7 +104,7 @@ class _AllToAll(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllToAll.apply(ctx.among, ctx.shapes, *grads)
 
 
@@ -118,7 +117,7 @@ class _AllToAllSingle(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, None, None, _AllToAllSingle.apply(ctx.among, ctx.shape, ctx.gives, ctx.gets, grad)
 
 
@@ -131,7 +130,7 @@ class _ReduceScatter(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllGather.apply(ctx.among, grad)
 
 
@@ -144,27 +143,18 @@ class _AllGather(Function):
         return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.among, *grads)
 
 
 def _moved_to(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Say at each call that the functional collectives have a function for it."""
 
-    def advised(function: Callable[..., Any]) -> Callable[..., Any]:
-        text = (
-            f"torch.distributed.nn.functional.{function.__name__} is deprecated, use "
-            f"torch.distributed._functional_collectives.{name} instead."
-        )
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            warn(text, FutureWarning)
-            return function(*args, **kwargs)
-
-        return call
-
-    return advised
+    return lambda function: leaving(
+        function,
+        f"torch.distributed.nn.functional.{function.__name__} is deprecated, use "
+        f"torch.distributed._functional_collectives.{name} instead.",
+    )
 
 
 @_moved_to("broadcast")

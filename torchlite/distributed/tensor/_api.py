@@ -171,7 +171,7 @@ def _placements(given: Sequence[Placement], mesh: DeviceMesh, ndim: int) -> tupl
     return tuple(found)
 
 
-def _whole_form(local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:
+def _whole_form(local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[Any, ...]:
     """The shape and the strides of a tensor whose parts are all as large as this one."""
     shape, stride = list(local.shape), list(local.stride())
     for count, placement in zip(mesh.shape, placements):
@@ -206,7 +206,7 @@ class _FromLocal(Function):
         return DTensor(local.detach().view_as(local), spec, requires_grad=local.requires_grad)
 
     @staticmethod
-    def backward(ctx: Any, grad: DTensor) -> Any:
+    def backward(ctx: Any, grad: DTensor) -> tuple[Any, ...]:
         return (redistributed(grad._local_tensor, grad._spec, ctx.placements), *(None,) * 6)
 
 
@@ -220,7 +220,7 @@ class _ToLocal(Function):
         return local.view_as(local)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         spec = ctx.spec
         placements = tuple(ctx.placements) if ctx.placements is not None else _reducible(spec.placements)
         made = DTensorSpec(spec.mesh, placements, spec.tensor_meta._replace(dtype=grad.dtype))
@@ -236,7 +236,7 @@ class _Redistribute(Function):
         return _moved(whole, placements)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
         grad = grad if ctx.dtype is None else grad.to(ctx.dtype)
         return _moved(grad, _reducible(ctx.placements)), None, None
 

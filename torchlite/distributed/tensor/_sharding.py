@@ -5,8 +5,9 @@ A rule speaks of one dimension of the mesh. Whatever has no rule, or fits none, 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...core.declare import Along, Elementwise, Reduction, rules_in
@@ -178,14 +179,10 @@ def _beside(call: Call, dims: Sequence[int]) -> Iterator[Strategy]:
             yield Strategy(Shard(dim), (Shard(dim),) * len(call.operands))
 
 
-@_rule("_softmax _log_softmax")
+@_rule("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data")
 def _softmax(call: Call) -> Iterator[Strategy]:
-    yield from _beside(call, _dims(call.args[1], call.operands[0].ndim))
-
-
-@_rule("_softmax_backward_data _log_softmax_backward_data")
-def _softmax_backward(call: Call) -> Iterator[Strategy]:
-    yield from _beside(call, _dims(call.args[2], call.operands[0].ndim))
+    dim = call.args[2 if call.name.endswith("_backward_data") else 1]
+    yield from _beside(call, _dims(dim, call.operands[0].ndim))
 
 
 @_rule("native_layer_norm")
@@ -198,29 +195,17 @@ def _layer_norm(call: Call) -> Iterator[Strategy]:
 # ---- products
 
 
-@_rule("mm bmm")
+_PRODUCTS = {"mm": "ik,kj->ij", "bmm": "bik,bkj->bij", "mv": "ik,k->i", "dot": "k,k->"}
+
+
+@_rule(" ".join(_PRODUCTS))
 def _product(call: Call) -> Iterator[Strategy]:
-    rows = call.operands[0].ndim - 2
-    if rows:
-        yield Strategy(Shard(0), (Shard(0), Shard(0)))
-    yield Strategy(Shard(rows), (Shard(rows), R))
-    yield Strategy(Shard(rows + 1), (R, Shard(rows + 1)))
-    yield Strategy(Partial(), (Shard(rows + 1), Shard(rows)))
-    yield Strategy(Partial(), (Partial(), R))
-    yield Strategy(Partial(), (R, Partial()))
-
-
-@_rule("mv")
-def _product_with_a_vector(call: Call) -> Iterator[Strategy]:
-    yield Strategy(Shard(0), (Shard(0), R))
-    yield Strategy(Partial(), (Shard(1), Shard(0)))
-    yield Strategy(Partial(), (Partial(), R))
-    yield Strategy(Partial(), (R, Partial()))
-
-
-@_rule("dot")
-def _product_of_vectors(call: Call) -> Iterator[Strategy]:
-    yield Strategy(Partial(), (Shard(0), Shard(0)))
+    """Along each letter of an equation, as einsum has it; of those that are summed over, everyone has a part."""
+    operands, _, made = _PRODUCTS[call.name].partition("->")
+    first, second = operands.split(",")
+    for letter in dict.fromkeys(made + first):
+        inputs = [Shard(each.index(letter)) if letter in each else R for each in (first, second)]
+        yield Strategy(Shard(made.index(letter)) if letter in made else Partial(), tuple(inputs))
     yield Strategy(Partial(), (Partial(), R))
     yield Strategy(Partial(), (R, Partial()))
 
@@ -245,10 +230,10 @@ def _embedding(call: Call) -> Iterator[Strategy]:
 # ---- views
 
 
-def _moved(call: Call, order: Sequence[int]) -> Iterator[Strategy]:
-    """Dimensions in another order."""
-    for to, dim in enumerate(order):
-        yield Strategy(Shard(to), (Shard(dim),))
+def _moved(call: Call, places: Iterable[tuple[int, int]]) -> Iterator[Strategy]:
+    """Dimensions, and where they are in the result."""
+    for dim, to in places:
+        yield Strategy(Shard(to), (Shard(dim),) * len(call.operands))
     yield from _partials(call)
 
 
@@ -266,16 +251,14 @@ def _permuted(call: Call) -> Iterator[Strategy]:
     elif ndim > 1:
         first, second = (0, 1) if call.name == "t" else _dims(call.args[1:3], ndim)
         order[first], order[second] = second, first
-    yield from _moved(call, order)
+    yield from _moved(call, [(dim, to) for to, dim in enumerate(order)])
 
 
 @_rule("unsqueeze")
 def _unsqueezed(call: Call) -> Iterator[Strategy]:
     ndim = call.operands[0].ndim
     at = call.args[1] % (ndim + 1)
-    for dim in range(ndim):
-        yield Strategy(Shard(dim + (dim >= at)), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + (dim >= at)) for dim in range(ndim)])
 
 
 @_rule("select slice unbind split split_with_sizes cat stack squeeze")
@@ -286,15 +269,13 @@ def _apart_from_a_dimension(call: Call) -> Iterator[Strategy]:
     given = call.args[place] if len(call.args) > place else call.kwargs.get("dim", 0)
     if call.name == "squeeze" and len(call.args) < 2:
         given = [dim for dim, size in enumerate(call.operands[0].shape) if size == 1] or [ndim]
-    apart = [each % (ndim + 1) for each in (given,)] if call.name == "stack" else _dims(given, ndim + (given == [ndim]))
-    gone = call.name in ("select", "unbind", "squeeze")
-    for dim in range(ndim):
-        if call.name == "stack":
-            yield Strategy(Shard(dim + (dim >= apart[0])), (Shard(dim),) * len(call.operands))
-        elif dim not in apart:
-            to = dim - sum(each < dim for each in apart) if gone else dim
-            yield Strategy(Shard(to), (Shard(dim),) * len(call.operands))
-    yield from _partials(call)
+    if call.name == "stack":
+        places = [(dim, dim + (dim >= given % (ndim + 1))) for dim in range(ndim)]
+    else:
+        apart = _dims(given, ndim + (given == [ndim]))
+        gone = apart if call.name in ("select", "unbind", "squeeze") else ()
+        places = [(dim, dim - sum(each < dim for each in gone)) for dim in range(ndim) if dim not in apart]
+    yield from _moved(call, places)
 
 
 @_rule("flip roll")
@@ -329,35 +310,26 @@ def _padded(call: Call) -> Iterator[Strategy]:
 def _repeated(call: Call) -> Iterator[Strategy]:
     counts = call.args[1]
     more = len(counts) - call.operands[0].ndim
-    for dim, count in enumerate(counts[more:]):
-        if count == 1:
-            yield Strategy(Shard(dim + more), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + more) for dim, count in enumerate(counts[more:]) if count == 1])
 
 
 @_rule("expand")
 def _expanded(call: Call) -> Iterator[Strategy]:
     shape, size = call.operands[0].shape, call.args[1]
     more = len(size) - len(shape)
-    for dim, had in enumerate(shape):
-        if size[dim + more] in (-1, had):
-            yield Strategy(Shard(dim + more), (Shard(dim),))
-    yield from _partials(call)
+    yield from _moved(call, [(dim, dim + more) for dim, had in enumerate(shape) if size[dim + more] in (-1, had)])
 
 
 @_rule("view _unsafe_view reshape")
 def _viewed(call: Call) -> Iterator[Strategy]:
     """A dimension stays, or is the first of those that it becomes, or of those that become one."""
     shape, size = list(call.operands[0].shape), whole_size(call)
-    for dim, had in enumerate(shape):
-        before = math.prod(shape[:dim])
-        for to, wanted in enumerate(size):
-            if math.prod(size[:to]) != before or had == 1 or wanted == 1:
-                continue
-            if had == wanted or (had % call.processes == 0 and wanted % call.processes == 0):
-                yield Strategy(Shard(to), (Shard(dim),))
-                break
-    yield from _partials(call)
+    places: dict[int, int] = {}
+    for (dim, had), (to, wanted) in itertools.product(enumerate(shape), enumerate(size)):
+        begins = math.prod(shape[:dim]) == math.prod(size[:to]) and 1 not in (had, wanted)
+        if begins and (had == wanted or had % call.processes == wanted % call.processes == 0):
+            places.setdefault(dim, to)
+    yield from _moved(call, places.items())
 
 
 def whole_size(call: Call) -> list[int]:
@@ -376,4 +348,4 @@ def whole_size(call: Call) -> list[int]:
 @_rule("new_zeros new_ones new_empty new_full")
 def _made_like(call: Call) -> Iterator[Strategy]:
     if list(call.args[1]) == list(call.operands[0].shape):
-        yield from _moved(call, range(call.operands[0].ndim))
+        yield from _moved(call, [(dim, dim) for dim in range(call.operands[0].ndim)])

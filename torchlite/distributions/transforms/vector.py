@@ -77,10 +77,10 @@ class StickBreakingTransform(_Fixed):
         x = self._centred(x)
         return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Any) -> tuple[Any, ...]:
         return (*_at_least(shape, 1)[:-1], shape[-1] + 1)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Any) -> tuple[Any, ...]:
         return (*_at_least(shape, 1)[:-1], shape[-1] - 1)
 
 
@@ -142,14 +142,14 @@ class CorrCholeskyTransform(Transform):
         of_tanh = -2 * (x + softplus(-2 * x) - 0.6931471805599453).sum(-1)
         return of_breaking + of_tanh
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Any) -> tuple[Any, ...]:
         count = _at_least(shape, 1)[-1]
         n = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != count:
             raise ValueError("Input is not a flattened lower-diagonal number")
         return (*shape[:-1], n, n)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Any) -> tuple[Any, ...]:
         _at_least(shape, 2)
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")

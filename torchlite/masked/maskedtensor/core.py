@@ -165,7 +165,7 @@ class _Masked(Function):
         return MaskedTensor(data.detach(), mask)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
         return g, None
 
 

@@ -47,7 +47,7 @@ def _identity(name: str, d: dt.dtype) -> Any:
 
 
 @rule("max min")
-def _extreme(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+def _extreme(func: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
     """The largest elements of two tensors, or those along a dimension."""
     two = any(isinstance(v, Tensor) for v in (*args, *kwargs.values()))
     return (of_each if two else _reduction)(func, self, *args, **kwargs)
@@ -108,7 +108,7 @@ def _softmax(func: Any, self: NestedTensor, dim: int | None = None, *args: Any, 
 
 
 @rule("cross_entropy")
-def _cross_entropy(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
+def _cross_entropy(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
     raise RuntimeError("log_softmax(): not supported when reducing along the ragged dimension for NestedTensor")
 
 
@@ -153,7 +153,7 @@ def _slice(func: Callable[..., Any], self: NestedTensor, dim: int = 0, *bounds: 
 
 
 @rule("chunk split split_with_sizes tensor_split unsafe_chunk unsafe_split")
-def _parts(func: Callable[..., Any], self: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> Any:
+def _parts(func: Callable[..., Any], self: NestedTensor, *args: Any, dim: int = 0, **named: Any) -> tuple[Any, ...]:
     how, *last = (*named.values(), *args)  # what says how has many names
     name, dim = name_of(func), last[0] if last else dim
     if wrap_dim(dim, self.dim()) == 0 and name == "chunk":

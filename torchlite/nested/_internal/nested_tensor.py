@@ -187,7 +187,7 @@ class NestedViewFromJagged(Function):
         return NestedTensor(values, ragged)
 
     @staticmethod
-    def backward(ctx: Any, g: NestedTensor) -> Any:
+    def backward(ctx: Any, g: NestedTensor) -> tuple[Any, ...]:
         return values_of(g), None
 
 

@@ -152,7 +152,7 @@ rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(of_each)
 
 
 @rule("copy_")
-def _copy(func: Any, self: NestedTensor, src: Any, non_blocking: bool = False) -> NestedTensor:
+def _copy(func: Callable[..., Any], self: NestedTensor, src: Any, non_blocking: bool = False) -> NestedTensor:
     if not isinstance(src, NestedTensor):
         raise ValueError(
             "NestedTensor copy_default(self: jt_all, src: jt_all, non_blocking: any?): expected src to be a jagged "
@@ -165,7 +165,7 @@ def _copy(func: Any, self: NestedTensor, src: Any, non_blocking: bool = False) -
 
 
 @rule("item")
-def _item(func: Any, self: NestedTensor) -> Any:
+def _item(func: Callable[..., Any], self: NestedTensor) -> Any:
     count = values_of(self).numel()
     if count == 1:
         raise NotImplementedError("aten._local_scalar_dense.default")
@@ -197,7 +197,7 @@ def _new(func: Callable[..., Any], self: NestedTensor, *args: Any, **kwargs: Any
 
 
 @rule("to_padded_tensor")
-def _to_padded_tensor(func: Any, self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
+def _to_padded_tensor(func: Callable[..., Any], self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     ragged = self._ragged
     if output_size is not None:
         return padded(self, padding, output_size[ragged.dim])

@@ -69,7 +69,7 @@ def _attention(
     return scaled_dot_product_attention(query, key, value, mask, dropout_p, plain, scale=scale, enable_gqa=enable_gqa)
 
 
-def _bias(name: str, variant: CausalVariant) -> Any:
+def _bias(name: str, variant: CausalVariant) -> Callable[..., Any]:
     def causal(*size: int) -> CausalBias:
         if len(size) != 2:
             raise AssertionError(f"{name} only supports 2D tensors")

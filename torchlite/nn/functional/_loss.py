@@ -117,7 +117,7 @@ def _of_difference(name: str, doc: str, op: Callable[..., Tensor], of: Callable[
             return op(expanded, wanted, reduction)
         return _weighted(of(expanded - wanted), weight, input, reduction)
 
-    def steps(input: Tensor, target: Tensor, reduction: int, weight: Tensor | None) -> Any:
+    def steps(input: Tensor, target: Tensor, reduction: int, weight: Tensor | None) -> list[Any] | None:
         alike = weight is None and input.shape == target.shape
         return [(op, (input, target, reduction))] if alike else None
 
@@ -274,7 +274,7 @@ def nll_loss(
 
 
 def _cross_entropy_steps(
-    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: int, label_smoothing: float
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: int, label_smoothing: float
 ) -> Any:
     return class_loss.cross_entropy_steps(input, target, weight, reduction, ignore_index, label_smoothing)
 

@@ -24,7 +24,7 @@ def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, n
 def _embedding_of(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...] | None:  # fmt: skip
     """The op that a call comes to, where `weight` stays as it is."""
     padding = -1 if padding_idx is None else padding_idx % weight.size(0)
     return None if max_norm is not None else (embedding_op, (weight, input, padding, scale_grad_by_freq, sparse))

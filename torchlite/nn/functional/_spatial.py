@@ -69,7 +69,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _max_pools(dims: int, alone: Any, with_indices: Any) -> tuple[Any, Any]:
-    def make(always: bool) -> Any:
+    def make(always: bool) -> Callable[..., Any]:
         def pool(
             input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
             ceil_mode: bool = False, return_indices: bool = False,
@@ -98,7 +98,7 @@ def _whole_size(output_size: Any, input: Tensor) -> Any:
 
 
 def _adaptive_max_pools(dims: int, op: Any) -> tuple[Any, Any]:
-    def make(always: bool) -> Any:
+    def make(always: bool) -> Callable[..., Any]:
         def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
             made = op(input, output_size if dims == 1 else _numbers(_whole_size(output_size, input), dims))
             return made if always or return_indices else made[0]
@@ -116,7 +116,7 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pools(3, a
 def _fractional_max_pools(dims: int, op: Any) -> tuple[Any, Any]:
     name = f"fractional_max_pool{dims}d"
 
-    def make(always: bool) -> Any:
+    def make(always: bool) -> Callable[..., Any]:
         def pool(
             input: Tensor, kernel_size: Ints, output_size: Any = None, output_ratio: Any = None,
             return_indices: bool = False, _random_samples: Tensor | None = None,

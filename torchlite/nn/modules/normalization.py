@@ -48,7 +48,7 @@ class CrossMapLRN2d(Module):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
-def _shape(given: Any) -> Any:
+def _shape(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, numbers.Integral) else tuple(given)
 
 

@@ -343,12 +343,12 @@ class _DDPSink(Function):
     """Hands on the outputs of a module; so that backward reaches all of them, and tells when it begins."""
 
     @staticmethod
-    def forward(ctx: Any, reducer: Reducer, *outputs: Tensor) -> Any:
+    def forward(ctx: Any, reducer: Reducer, *outputs: Tensor) -> tuple[Any, ...]:
         ctx.set_materialize_grads(False)
         ctx.reducer = reducer
         return tuple([output.clone() for output in outputs])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         ctx.reducer.begin()
         return (None, *grads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +10,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
 from ...core.native import in_c
 from ...core.state import is_watched, local
-from ...core.values import Array, Namespace, dt, finfo, or_own, warn
+from ...core.values import Array, Namespace, dt, finfo, leaving, or_own, warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -142,12 +141,9 @@ def clip_grad_norm_(
     return total
 
 
-@functools.wraps(clip_grad_norm_)
-def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
-    )
-    return clip_grad_norm_(*args, **kwargs)
+clip_grad_norm = leaving(
+    clip_grad_norm_, "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
+)
 
 
 @no_grad()

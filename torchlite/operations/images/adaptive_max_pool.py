@@ -79,7 +79,7 @@ def _declare_adaptive(dims: int) -> Any:
 adaptive_max_pool2d, adaptive_max_pool3d = _declare_adaptive(2), _declare_adaptive(3)
 
 
-def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
+def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> tuple[Any, ...]:
     """The largest values of `output_size` windows, as even as can be, and where they lie."""
     check_row("adaptive_max_pool1d", self)
     check_one("adaptive_max_pool1d", output_size=output_size)

@@ -75,7 +75,7 @@ def _avg_pool_backward(
     return like(backend, made.astype(g.dtype, copy=False), self)
 
 
-def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
+def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> tuple[Any, ...]:
     """The arguments in full, but for a stride that is not given."""
     kernel_size, given, padding, ceil_mode, include_pad, divisor = values
     window, stride, padding, ones = options(name, dims, kernel_size, given, padding)
@@ -110,27 +110,21 @@ def _declare(dims: int) -> Any:
         "int? divisor_override"
     )
 
-    def gradient(
-        g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
-        divisor_override: Any,
-    ) -> Any:  # fmt: skip
-        return backward.apply(g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-    def gradient_of_gradient(
-        g: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
-        divisor_override: Any,
+    def again(
+        g: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool,
+        divisor_override: int | None,
     ) -> Any:  # fmt: skip
         return op.apply(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
+    backward = LaidOp(
+        f"{name}_backward(Tensor grad_output, Tensor self, {numbers})", _avg_pool_backward,
+        {"grad_output": again, "self": zero_gradient}, node=f"AvgPool{dims}DBackwardBackward0", linear=True,
+        batch=LEADING,
+    )  # fmt: skip
     op = LaidOp(
         f"{name}(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None)",
-        _avg_pool, {"self": gradient}, node=f"AvgPool{dims}DBackward0", linear=True, batch=LEADING,
-    )  # fmt: skip
-    backward = LaidOp(
-        f"{name}_backward(Tensor grad_output, Tensor self, {numbers})", _avg_pool_backward,
-        {"grad_output": gradient_of_gradient, "self": zero_gradient}, node=f"AvgPool{dims}DBackwardBackward0",
-        linear=True, batch=LEADING,
+        _avg_pool, {"self": backward}, node=f"AvgPool{dims}DBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
 
     def pool(self: Tensor, *values: Any) -> Tensor:

@@ -279,7 +279,7 @@ def _gradients(
 def _gradients_of_gradients(
     grads: Any, grad_output: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: Any,
     output_padding: Any, groups: Any, needs: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     options = (stride, padding, dilation, transposed, output_padding, groups)
     of_input, of_weights, of_bias = grads
     of_g = []
@@ -463,7 +463,7 @@ def _conv_tbc(backend: Backend, self: Array, weight: Array, bias: Any, pad: int)
     return made.transpose((2, 0, 1)).copy("C")
 
 
-def _tbc_gradients(g: Any, self: Any, weight: Any, bias_shape: Any, pad: Any, needs: Any) -> Any:
+def _tbc_gradients(g: Any, self: Any, weight: Any, bias_shape: Any, pad: Any, needs: Any) -> tuple[Any, ...]:
     of_input, of_weights, of_bias = convolution_backward.apply(
         g.permute((1, 2, 0)), self.permute((1, 2, 0)), weight.permute((2, 1, 0)), bias_shape, (1,), (pad,), (1,), False,
         (0,), 1, needs,

@@ -184,7 +184,7 @@ def _sample(backend: Backend, x: Array, grid: Array, *options: Any) -> Any:
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
 
 
-def _sample_backward(backend: Backend, g: Array, x: Array, grid: Array, *rest: Any) -> Any:
+def _sample_backward(backend: Backend, g: Array, x: Array, grid: Array, *rest: Any) -> tuple[Any, ...]:
     xp = backend.xp
     *options, output_mask = rest
     n, c, *size = x.shape
@@ -217,7 +217,7 @@ sample, sample_backward = in_c("grid_sample", _sample), in_c("grid_sample_backwa
 # ---- the gradients made of other ops, where they are to be differentiated again
 
 
-def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any:
+def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> tuple[Any, ...]:
     *options, needs = rest
     n, c, *size = input._array.shape
     wide = dt.float32 if input.dtype in dt.HALVES else input.dtype
@@ -294,7 +294,7 @@ def _declare(dims: int) -> LaidOp:
         size, (images, points) = _fold_batch(dims, input, grid)
         return op.apply(images, points, *options).unflatten(0, (size, images.shape[0] // max(size, 1)))
 
-    def backward_of_batch(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> Any:
+    def backward_of_batch(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> tuple[Any, ...]:
         size, (gs, images, points) = _fold_batch(dims, g, input, grid)
         made = backward.apply(gs, images, points, *options)
         return tuple([m if m is None else m.unflatten(0, (size, m.shape[0] // max(size, 1))) for m in made])

@@ -73,13 +73,13 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
     return count, window, stride, padding, dilation
 
 
-def _max_pool(backend: Backend, self: Array, *values: Any) -> Any:
+def _max_pool(backend: Backend, self: Array, *values: Any) -> tuple[Any, ...]:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, taps = maxima_and_taps(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, taps, self)
 
 
-def _with_indices(backend: Backend, self: Array, *values: Any) -> Any:
+def _with_indices(backend: Backend, self: Array, *values: Any) -> tuple[Any, ...]:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, places = maxima_and_places(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
@@ -222,13 +222,8 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         node=f"MaxPool{dims}DWithIndicesBackwardBackward0", batch=LEADING,
     )  # fmt: skip
 
-    def gradient(
-        g: Any, self: Any, taps: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
-    ) -> Any:
-        return backward.apply(g, self, taps, kernel_size, stride, padding, dilation, ceil_mode)
-
     alone = LaidOp(
-        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": gradient}, node=node,
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)", _max_pool, {"self": backward}, node=node,
         batch=LEADING,
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
 
 
-def _with_value(op: LaidOp, values: Any, backend: Backend) -> Any:
+def _with_value(op: LaidOp, values: Any, backend: Backend) -> tuple[Any, ...]:
     """The value is checked against the tensor's dtype before anything is computed."""
     t, pad, value = values
     return [t._array, pad, fitting_array(value, t.dtype, backend)], t.dtype

@@ -58,7 +58,7 @@ def _spread(axes: tuple[int, ...], *arrays: Any) -> list[Any]:
 def _batch_norm(
     xp: Namespace, input: Array, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
     momentum: float, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     planes, axes = _planes(input)
     x, scale, shift = *wide(planes), *_spread(axes, weight, bias)
     stat = of_statistics(input, weight, bias)
@@ -95,7 +95,7 @@ def _update(running: Any, now: Any, momentum: float) -> None:
 def _batch_norm_backward(
     xp: Namespace, g: Array, input: Array, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any,
     train: bool, eps: float, mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     planes, axes = _planes(input)
     if axes is COLUMNS and input.ndim > 2:
         g = g.transpose((0, *range(2, input.ndim), 1))
@@ -144,9 +144,9 @@ def _by_running(input: Tensor, running_mean: Tensor, running_var: Tensor, eps: f
 
 
 def _batch_bends(
-    grads: Any, grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_invstd: Any,
-    train: bool, eps: float,
-) -> Any:  # fmt: skip
+    grads: Any, grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any,
+    running_var: Any, save_invstd: Any, train: bool, eps: float,
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if train:
         hat, rstd = again(input, save_invstd.reshape(shape), dims)
@@ -159,9 +159,9 @@ def _batch_bends(
 
 
 def _backward_step_by_step(
-    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any,
-    train: bool, eps: float, output_mask: Any,
-) -> Any:  # fmt: skip
+    grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Any, running_var: Any,
+    save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if train:
         rstd = save_invstd.reshape(shape)
@@ -181,8 +181,8 @@ native_batch_norm_backward = Op(
 
 
 def _check_batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float,
 ) -> None:  # fmt: skip
     channels = input.shape[1] if input.dim() > 1 else 0
     given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
@@ -200,9 +200,9 @@ def _check_batch_norm(
 
 
 def _batch_norm_in_steps(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
-) -> Any:  # fmt: skip
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any,
+    training: bool, momentum: float, eps: float,
+) -> tuple[Any, ...]:  # fmt: skip
     dims, shape = _layout(input)
     if not training:
         hat, _ = _by_running(input, running_mean, running_var, eps)
@@ -251,8 +251,8 @@ _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
     by_form=False,
 )  # fmt: skip
 def batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float, cudnn_enabled: bool = True,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if not input.numel():
@@ -266,8 +266,8 @@ def batch_norm(
     f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)", method=False
 )
 def instance_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
-    eps: float, cudnn_enabled: bool = True,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Each channel of each element normalized by itself, or else by the running statistics."""
     if not use_input_stats and (running_mean is None or running_var is None):

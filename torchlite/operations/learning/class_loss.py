@@ -51,7 +51,7 @@ def _of_classes(weight: Any, classes: Any, kept: Any, d: Any) -> Any:
     return found if kept is None else found * kept
 
 
-def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, ...]:
     d, shape = self.dtype, target.shape
     wide = widened(self.reshape(-1))
     places, classes, kept = _places(xp, self, target, ignore_index)
@@ -148,8 +148,9 @@ def _counts_in_steps(self: Tensor, index: Tensor, kept: Tensor, weight: Tensor |
 
 
 def _nll_backward_in_steps(
-    g: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
-) -> Tensor:
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:  # fmt: skip
     dim = _class_dim(self)
     kept = target != ignore_index
     index = tensors.where(kept, target, 0).long()
@@ -238,7 +239,7 @@ def _cross_entropy(
 
 def cross_entropy_steps(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
-) -> Any:
+) -> list[Any] | None:
     """The ops that calls of this form come to, in turn, where the target has a class for each row."""
     if self.ndim > 2 or self._array.shape == target._array.shape or label_smoothing > 0:
         return None

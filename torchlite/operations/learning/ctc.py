@@ -98,7 +98,7 @@ def _lengths(backend: Backend, lengths: Sequence[int]) -> Any:
 def _ctc(
     backend: Backend, log_probs: Array, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
     zero_infinity: bool,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     xp = backend.xp
     steps, batch, _ = log_probs.shape
     labels, skips = _states(backend, targets, target_lengths, blank)

@@ -69,7 +69,7 @@ def _laid_like(xp: Namespace, made: Array, like: Array) -> Any:
 
 def _group_norm(
     xp: Namespace, input: Array, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, stat = input.dtype, of_statistics(input, weight, bias)
     rows, weight, bias = wide(input.reshape((N * group, C // group * HxW)), *_of_channels(weight, bias))
     hat, mean, rstd = _normalize(xp, rows, ROWS, eps)
@@ -85,7 +85,7 @@ def _of_channels(*arrays: Any) -> list[Any]:
 def _group_norm_backward(
     xp: Namespace, g: Array, input: Array, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int,
     mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, rows, planes = input.dtype, (N * group, C // group * HxW), (N, C, HxW)
     g, x, mean, rstd, scale = wide(
         g.reshape(planes), input.reshape(rows), mean.reshape((-1, 1)), rstd.reshape((-1, 1)), *_of_channels(weight)
@@ -106,8 +106,9 @@ _GROUP_DIMS = (2, 3)
 
 
 def _group_bends(
-    grads: Any, grad_out: Tensor, input: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int
-) -> Any:
+    grads: Any, grad_out: Tensor, input: Tensor, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int,
+    group: int,
+) -> tuple[Any, ...]:  # fmt: skip
     form, of_channels = (N, group, C // group, HxW), (group, C // group, 1)
     v, of_weight, of_bias = grads
     grads = in_shape(v, form), in_shape(of_weight, of_channels), in_shape(of_bias, of_channels)
@@ -118,9 +119,9 @@ def _group_bends(
 
 
 def _group_backward_in_steps(
-    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int,
-    output_mask: Any,
-) -> Any:  # fmt: skip
+    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int,
+    group: int, output_mask: Any,
+) -> tuple[Any, ...]:  # fmt: skip
     form, of_channels, stat = (N, group, C // group, HxW), (group, C // group, 1), (N, group, 1, 1)
     rstd = rstd.reshape(stat)
     hat = (input.reshape(form) - mean.reshape(stat)) * rstd
@@ -136,8 +137,8 @@ native_group_norm_backward = Op(
 
 
 def _group_norm_in_steps(
-    input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:  # fmt: skip
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Any, ...]:  # fmt: skip
     of_channels = (group, C // group, 1)
     hat, mean, rstd = standard(input.reshape((N, group, C // group, HxW)), _GROUP_DIMS, eps)
     made = moved(hat, in_shape(weight, of_channels), in_shape(bias, of_channels))
@@ -145,8 +146,8 @@ def _group_norm_in_steps(
 
 
 def _group_gradients(
-    grads: Any, needs: Any, input: Tensor, weight: Any, result1: Tensor, result2: Tensor, N: int, C: int, HxW: int,
-    group: int,
+    grads: Any, needs: Any, input: Tensor, weight: Tensor | None, result1: Tensor, result2: Tensor, N: int, C: int,
+    HxW: int, group: int,
 ) -> Any:  # fmt: skip
     made = (None, None, None)
     if grads[0] is not None:
@@ -168,7 +169,9 @@ def _through_statistics(input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor,
     return made.expand(rows.shape).reshape(input.shape).to(input.dtype)
 
 
-def _check_native(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> None:
+def _check_native(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> None:
     check_types("GroupNormKernelImpl", input, weight, bias)
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != C:
@@ -195,7 +198,7 @@ publish(native_group_norm, method=False)
     "bool cudnn_enabled=True)", method=False
 )
 def group_norm(
-    input: Tensor, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool = True
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True
 ) -> Tensor:  # fmt: skip
     """The input normalized over the channels of each group and all that lies in them."""
     check_group(input, num_groups, weight, bias)

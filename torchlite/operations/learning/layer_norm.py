@@ -165,7 +165,9 @@ GRADIENTS = "-> (Tensor result0, Tensor result1, Tensor result2)"
 # ---- by layer: along the last dimensions
 
 
-def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, star: str = "*, ") -> None:
+def check_layer(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, star: str = "*, "
+) -> None:
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -220,7 +222,7 @@ def _flat(*arrays: Any) -> list[Any]:
 def _layer_norm_backward(
     xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any,
     mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
     if input.ndim != 2 or len(shape) != 1:
@@ -265,14 +267,14 @@ def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _layer_bends(
     grads: Any, grad_out: Tensor, input: Tensor, normalized_shape: tuple[int, ...], rstd: Tensor, weight: Tensor | None
-) -> Any:
+) -> tuple[Any, ...]:
     dims = _last(normalized_shape)
     to_g, to_x, to_weight = bends(grads, grad_out, *again(input, rstd, dims), weight, dims)
     return to_g, to_x, None, None, to_weight, None
 
 
 def _layer_backward_in_steps(
-    grad_out: Tensor, input: Tensor, shape: tuple[int, ...], mean: Tensor, rstd: Tensor, weight: Any, *_: Any
+    grad_out: Tensor, input: Tensor, shape: tuple[int, ...], mean: Tensor, rstd: Tensor, weight: Tensor | None, *_: Any
 ) -> Any:
     return backward_in_steps(grad_out, (input - mean) * rstd, rstd, weight, _last(shape), shape)
 
@@ -284,12 +286,16 @@ native_layer_norm_backward = Op(
 )  # fmt: skip
 
 
-def _check_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> None:
+def _check_layer_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> None:
     check_layer(input, normalized_shape, weight, bias)
     check_types("LayerNormKernelImpl", input, weight, bias)
 
 
-def _layer_norm_in_steps(input: Tensor, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm_in_steps(
+    input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Any, ...]:
     hat, mean, rstd = standard(input, _last(shape), eps)
     return moved(hat, weight, bias), mean, rstd
 
@@ -318,8 +324,9 @@ publish(native_layer_norm, method=False)
     "bool cudnn_enable=True)", method=False, comes_to=lambda *values: (native_layer_norm, values[:5], 0)
 )
 def layer_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, cudnn_enable: bool = True
-) -> Tensor:
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float,
+    cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
     """The input normalized along its last dimensions, times a weight, plus a bias."""
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
 

@@ -77,11 +77,11 @@ class _Formulas:
         rest = list(values)
         return rest.pop(self.at), rest
 
-    def parts(self, *values: Any) -> Any:
+    def parts(self, *values: Any) -> tuple[Any, ...]:
         reduction, given = self.split(values)
         return self.value, given, reduction, ()
 
-    def back_parts(self, g: Array, *values: Any) -> Any:
+    def back_parts(self, g: Array, *values: Any) -> tuple[Any, ...]:
         reduction, given = self.split(values)
         return self.slope, given, None, (g, float(_share(reduction, *given)))
 
@@ -340,7 +340,9 @@ def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
-def _logits_gradient(g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int) -> Tensor:
+def _logits_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
     if pos_weight is None:
         made = (self.sigmoid() - target) * g
     else:

@@ -95,7 +95,7 @@ def _multi_margin_backward(
 
 
 def _multi_margin_gradient(
-    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Any, reduction: int
+    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
 ) -> Tensor:  # fmt: skip
     overlaps, counts = _overlaps(self, target, margin, weight)
     made = ((overlaps > 0).to(self.dtype) if p == 1 else overlaps * 2) * counts
@@ -151,7 +151,7 @@ def _pairs(xp: Namespace, self: Array, target: Array) -> tuple[Any, Any, Any]:
     return xp.fmax(overlaps, 0), named, wanted
 
 
-def _multilabel(xp: Namespace, self: Array, target: Array, reduction: int) -> Any:
+def _multilabel(xp: Namespace, self: Array, target: Array, reduction: int) -> tuple[Any, ...]:
     overlaps, _, wanted = _pairs(xp, self, target)
     each = overlaps.sum((1, 2)) / self.dtype.type(overlaps.shape[1])
     wanted = wanted.astype(self.dtype).reshape(target.shape)
@@ -184,7 +184,7 @@ def _pairs_in_steps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tenso
     return overlaps, named, wanted
 
 
-def _multilabel_in_steps(self: Tensor, target: Tensor, reduction: int) -> Any:
+def _multilabel_in_steps(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
     overlaps, _, wanted = _pairs_in_steps(self, target)
     each = overlaps.sum((1, 2)) / overlaps.shape[1]
     each = each.reshape(self.shape[:-1])

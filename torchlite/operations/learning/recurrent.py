@@ -28,19 +28,19 @@ from .recurrent_kernels import CELLS, span
 
 
 def _elman(f: str) -> Callable[..., Any]:
-    def step(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Any) -> Any:
+    def step(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
         return getattr(x + y, f)(), None
 
     return step
 
 
-def _gru(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Any) -> Any:
+def _gru(x: Tensor, y: Tensor, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
     (xr, xz, xn), (yr, yz, yn) = x.chunk(3, -1), y.chunk(3, -1)
     n = (xn + (xr + yr).sigmoid() * yn).tanh()
     return n + (xz + yz).sigmoid() * (h - n), None
 
 
-def _lstm(x: Tensor, y: Tensor, h: Tensor, c: Tensor, w_hr: Tensor | None) -> Any:
+def _lstm(x: Tensor, y: Tensor, h: Tensor, c: Tensor, w_hr: Tensor | None) -> tuple[Any, ...]:
     i, f, g, o = (x + y).chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     h = o.sigmoid() * c.tanh()
@@ -51,8 +51,8 @@ STEPS = {"RNN_TANH": _elman("tanh"), "RNN_RELU": _elman("relu"), "GRU": _gru, "L
 
 
 def _in_steps(
-    input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, w_hr: Any,
-    mode: str, sizes: Any, reverse: bool,
+    input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None,
+    w_hr: Tensor | None, mode: str, sizes: Any, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """What the op computes, up to what it keeps for its gradient."""
     length, batch = input.shape[:2]
@@ -76,7 +76,7 @@ def _in_steps(
 def _wide(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that computes halves in float32."""
 
-    def call(xp: Namespace, *values: Any) -> Any:
+    def call(xp: Namespace, *values: Any) -> tuple[Any, ...]:
         d = next(v.dtype for v in values if hasattr(v, "ndim"))
         made = kernel(xp, *[widened(v) if hasattr(v, "ndim") else v for v in values])
         return tuple([None if a is None else a.astype(d, copy=False) for a in made])
@@ -95,7 +95,8 @@ recurrent_backward = Op(
 
 def _gradients(
     grads: Sequence[Any], needs: Sequence[bool], input: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor,
-    b_ih: Any, b_hh: Any, w_hr: Any, mode: str, sizes: Any, reverse: bool, result3: Any, result4: Any, result5: Any,
+    b_ih: Tensor | None, b_hh: Tensor | None, w_hr: Tensor | None, mode: str, sizes: Any, reverse: bool, result3: Any,
+    result4: Any, result5: Any,
 ) -> Sequence[Any]:  # fmt: skip
     operands = (input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr)
     given = (grads[0], grads[1], None if c is None else grads[2])
@@ -135,8 +136,9 @@ recurrent = Op(
 
 
 def _fits(
-    input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, w_hr: Any, mode: str
-) -> bool:
+    input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None,
+    w_hr: Tensor | None, mode: str,
+) -> bool:  # fmt: skip
     """Whether the kernels take it: floating-point numbers, in shapes that belong together."""
     d, backend = input.dtype, input._backend
     tensors = [t for t in (input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr) if t is not None]
@@ -308,7 +310,9 @@ def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Ten
         )
 
 
-def _cell(mode: str, input: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
+def _cell(
+    mode: str, input: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     """One step."""
     _check_cell(input, [h] if c is None else [h, c], w_ih, w_hh, len(CELLS[mode].order))
     if is_watched():

@@ -150,7 +150,7 @@ class Elman(Cell):
 
     def run_back(
         self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         y, (to_h, _) = kept.hidden, ends
         made = 1 - y * y if self.f == "tanh" else (y > 0).astype(y.dtype)
         _clear(made, times)
@@ -201,7 +201,7 @@ class Gru(Cell):
 
     def run_back(
         self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         length, size, batch = kept.hidden.shape
         r, z, n_ = [kept.gates.reshape((length, 3, size, batch))[:, k] for k in range(3)]
         to_h = ends[0]
@@ -265,7 +265,7 @@ class Lstm(Cell):
 
     def run_back(
         self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         length, _, size, batch = kept.more.shape
         gates = kept.gates.reshape((length, 4, size, batch))
         o, i, f, candidate = [gates[:, k] for k in range(4)]

@@ -15,13 +15,13 @@ Given = Callable[[], Tensor]  # the product of an input, or of a state, with its
 
 
 def _elman(f: str) -> Callable[..., Any]:
-    def step(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Any) -> Any:
+    def step(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
         return getattr(hidden().add_(given()), f)(), None
 
     return step
 
 
-def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Any) -> Any:
+def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Tensor | None) -> tuple[Any, ...]:
     xr, xz, xn = given().unsafe_chunk(3, 1)
     yr, yz, yn = hidden().unsafe_chunk(3, 1)
     r = yr.add_(xr).sigmoid_()
@@ -30,7 +30,7 @@ def _gru(given: Given, hidden: Given, h: Tensor, c: Any, w_hr: Any) -> Any:
     return (h - n).mul_(z).add_(n), None
 
 
-def _lstm(given: Given, hidden: Given, h: Tensor, c: Tensor, w_hr: Tensor | None) -> Any:
+def _lstm(given: Given, hidden: Given, h: Tensor, c: Tensor, w_hr: Tensor | None) -> tuple[Any, ...]:
     i, f, g, o = hidden().add_(given()).unsafe_chunk(4, 1)
     i, f, g, o = i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
     c = (f * c).add_(i * g)
@@ -41,7 +41,9 @@ def _lstm(given: Given, hidden: Given, h: Tensor, c: Tensor, w_hr: Tensor | None
 SHOWN = {"RNN_TANH": _elman("tanh"), "RNN_RELU": _elman("relu"), "GRU": _gru, "LSTM": _lstm}
 
 
-def cell(mode: str, x: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
+def cell(
+    mode: str, x: Tensor, h: Tensor, c: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     """One step."""
     return SHOWN[mode](lambda: linear(x, w_ih, b_ih), lambda: linear(h, w_hh, b_hh), h, c, None)
 

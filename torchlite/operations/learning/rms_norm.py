@@ -18,7 +18,7 @@ def _last(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(range(array.ndim - len(shape), array.ndim))
 
 
-def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, eps: float) -> Any:
+def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, eps: float) -> tuple[Any, ...]:
     x, scale = wide(input, weight)
     rstd = 1 / xp.sqrt(add_reduce(xp, x * x, _last(x, shape), True) / (math.prod(shape) or 1) + x.dtype.type(eps))
     made = x * rstd
@@ -27,7 +27,7 @@ def _rms_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, 
 
 def _rms_norm_backward(
     xp: Namespace, g: Array, input: Array, shape: tuple[int, ...], rstd: Array, weight: Any, mask: Any
-) -> Any:
+) -> tuple[Any, ...]:
     given, x, scale = wide(g, input, weight)
     axes, hat = _last(x, shape), x * rstd
     through = given if scale is None else given * scale
@@ -42,7 +42,7 @@ def _in_steps(input: Tensor, shape: tuple[int, ...], weight: Tensor | None, eps:
     return made if weight is None else made * weight, scale
 
 
-def _backward_in_steps(g: Tensor, input: Tensor, shape: tuple[int, ...], weight: Any, eps: float) -> Any:
+def _backward_in_steps(g: Tensor, input: Tensor, shape: tuple[int, ...], weight: Tensor | None, eps: float) -> Any:
     """The gradients as functions of all that they depend on."""
     dims = tuple(range(-len(shape), 0))
     hat, rstd = _in_steps(input, shape, None, eps)
@@ -52,8 +52,9 @@ def _backward_in_steps(g: Tensor, input: Tensor, shape: tuple[int, ...], weight:
 
 
 def _gradients(
-    grads: Any, needs: Any, input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float, result1: Tensor
-) -> Any:
+    grads: Any, needs: Any, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float,
+    result1: Tensor,
+) -> Any:  # fmt: skip
     if local.state.mode.grad or input._backend.home.level:
         return _backward_in_steps(grads[0], input, normalized_shape, weight, eps)
     return _fused_backward.apply(grads[0], input, normalized_shape, result1, weight, needs)
@@ -71,14 +72,14 @@ _fused = Op(
 )  # fmt: skip
 
 
-def _check(input: Tensor, normalized_shape: tuple[int, ...], weight: Any) -> None:
+def _check(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None) -> None:
     check_layer(input, normalized_shape, weight, None, "*")
     if input.dtype.category < dt.FLOAT or input.dtype is dt.complex32:
         raise not_implemented_for("rms_norm", input.dtype)
 
 
 @published("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False)
-def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Tensor:
     """The input over the root of its mean square along the last dimensions, times a weight."""
     _check(input, normalized_shape, weight)
     wide = dt.float32 if input.dtype in dt.HALVES else input.dtype

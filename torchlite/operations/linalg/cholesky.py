@@ -48,7 +48,7 @@ def _as_far(xp: Namespace, a: Array) -> tuple[Any, int]:
     return made, 0
 
 
-def _cholesky(xp: Namespace, a: Array, upper: bool, caller: str | None) -> Any:
+def _cholesky(xp: Namespace, a: Array, upper: bool, caller: str | None) -> tuple[Any, ...]:
     lower = adjoint(a) if upper else a
     info = xp.zeros(a.shape[:-2], "int32")
     try:

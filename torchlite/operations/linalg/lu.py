@@ -321,7 +321,7 @@ function("lu")(lu_with_infos)
 
 
 @method("lu")
-def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Any, ...]:
     return tuple(lu_with_infos(self, pivot, get_infos))
 
 

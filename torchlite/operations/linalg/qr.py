@@ -24,7 +24,7 @@ def _check_qr(A: Tensor, mode: str) -> None:
         )
 
 
-def _qr(xp: Namespace, a: Array, mode: str) -> Any:
+def _qr(xp: Namespace, a: Array, mode: str) -> tuple[Any, ...]:
     if mode == "r":
         return xp.empty((0,), a.dtype), columns(xp, xp.linalg.qr(a, mode="r"))
     q, r = xp.linalg.qr(a, mode=mode)
@@ -88,7 +88,7 @@ def old_qr(self: Tensor, some: bool) -> Any:
 # ---- reflections
 
 
-def _geqrf(xp: Namespace, a: Array) -> Any:
+def _geqrf(xp: Namespace, a: Array) -> tuple[Any, ...]:
     reflections, tau = xp.linalg.qr(a, mode="raw")
     return columns(xp, reflections.swapaxes(-2, -1).astype(a.dtype)), tau.astype(a.dtype)
 

@@ -23,7 +23,7 @@ def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | N
         )
 
 
-def _svd(xp: Namespace, a: Array, full_matrices: bool, compute_uv: bool, driver: str | None) -> Any:
+def _svd(xp: Namespace, a: Array, full_matrices: bool, compute_uv: bool, driver: str | None) -> tuple[Any, ...]:
     name, text = "linalg.svd", "The algorithm failed to converge because the input matrix contained non-finite values."
     if not compute_uv:
         values = decomposing(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, name, text)

@@ -201,7 +201,7 @@ _TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
 _TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=None, {_HOW})")
 
 
-def _comes_to(t: Tensor, d: dt.dtype | None, where: device | None, copy: bool, format_: Any) -> Any:
+def _comes_to(t: Tensor, d: dt.dtype | None, where: device | None, copy: bool, format_: Any) -> tuple[Any, ...] | None:
     """The op that a conversion comes to where it is one of the dtype alone."""
     stays = where is None or get_backend(where).device == t._backend.device
     return (cast, (t, d, None)) if stays and d not in (None, t.dtype) and format_ in (None, preserve_format) else None
@@ -352,11 +352,6 @@ def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any
     bump(self_)
 
 
-def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to `to`."""
-    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
-
-
 copy_ = Op(
     "copy(Tensor self, Operand other, bool non_blocking=False)",
     None,
@@ -399,7 +394,7 @@ def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> 
     bump(self_)
 
 
-def _with_filling(op: Op, values: Any, backend: Backend) -> Any:
+def _with_filling(op: Op, values: Any, backend: Backend) -> tuple[Any, ...]:
     t, value = values if len(values) > 1 else (*values, 0)
     return [t._array, _filling(value, t.dtype, backend)], None
 

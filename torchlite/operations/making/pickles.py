@@ -209,7 +209,7 @@ def _moved(t: Tensor, dtype: dt.dtype, device: DeviceLike, requires_grad: bool) 
     return t._require_grad(True) if requires_grad else t
 
 
-def _refused(kind: str) -> Any:
+def _refused(kind: str) -> Callable[..., Any]:
     def rebuild(*args: Any) -> Any:
         raise NotImplementedError(f"torchlite has no {kind} tensors, and this file holds one")
 

@@ -13,10 +13,9 @@ from ...core.machine import Tensor, array_of, fitting_array, refuse_rare
 from ...core.state import is_watched
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace, or_own
-from ...core.values.errors import rather, warn
+from ...core.values.errors import expands, rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..formulas import options, zeros
-from ..making.copy import expands
 from ..shapes.orders import inverse
 from .writing import Writing, check_range, combine, from_front, not_boolean, out_of_bounds
 

@@ -202,7 +202,7 @@ def _largest(xp: Namespace, values: Array, indices: Array, bag: Any, bags: int) 
 def _embedding_bag(
     xp: Namespace, weight: Array, indices: Array, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, padding_idx: int,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     bags = offsets.size - include_last_offset
     rows = len(weight)
 

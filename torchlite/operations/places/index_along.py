@@ -117,7 +117,7 @@ def _check_same_slices(name: str) -> Callable[..., None]:
     return check
 
 
-def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
+def _with_factor(op: Writing, values: Any, backend: Backend) -> tuple[Any, ...]:
     arguments, out_dtype = Writing.prepare(op, values, backend)
     d, alpha = values[0].dtype, values[4]
     if alpha != 1:

@@ -69,7 +69,7 @@ class Writing(OnBackend, Picking):
         super().__init__(schema, on_copy, vjp, **more)
         self.write = write
 
-    def prepare(self, values: Any, backend: Backend) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> tuple[Any, ...]:
         arguments, _ = super().prepare(values, backend)
         d, at = values[0].dtype, self.signature.by_name.get("value")
         if at is not None:

@@ -426,7 +426,7 @@ def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Array:
     return xp.ascontiguousarray(xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False))
 
 
-def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> Any:
+def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> tuple[Any, ...]:
     to_value, to_gate = grads[0].chunk(2, dim)
     value, gate = self.chunk(2, dim)
     s = gate.sigmoid()

@@ -139,7 +139,7 @@ any_pow = publish(pow_tensor, pow_of_scalar, pow_scalar, function=False, inplace
 number_pow = pow_scalar.function()
 
 
-def _number_power(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _number_power(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
     """The op that a power comes to whose exponent is a number."""
     alone = len(args) == 2 and not kwargs and isinstance(args[0], Tensor) and args[1].__class__ in (int, float)
     return (pow_scalar, args) if alone else None

@@ -74,7 +74,7 @@ leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=Fal
 # ---- a share that is learned
 
 
-def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> Any:
+def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Any, ...]:
     to_self, to_weight = [grad_output.new_zeros(self.shape) if g is None else g for g in grads]
     return (
         where(self > 0, to_self, to_self * weight + to_weight * self),

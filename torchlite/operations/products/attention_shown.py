@@ -79,7 +79,7 @@ def declare(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callab
     def run_back(
         xp: Namespace, g: Array, q: Array, k: Any, v: Any, out: Any, sums: Array, dropout_p: float, causal: bool,
         mask: Any, scale: Any,
-    ) -> Any:  # fmt: skip
+    ) -> tuple[Any, ...]:  # fmt: skip
         kept = sums.reshape((-1, q.shape[-2], 1))
         factor = scale or 1 / math.sqrt(q.shape[-1])
         made = backward(xp, g, q, k, v, mask, out, kept, causal, factor, (True,) * 3, True)[:3]
@@ -93,8 +93,8 @@ def declare(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callab
     )
 
     def gradients(
-        g: Tensor, query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool, attn_mask: Any,
-        scale: Any, output: Tensor, logsumexp: Tensor,
+        g: Tensor, query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool,
+        attn_mask: Tensor | None, scale: Any, output: Tensor, logsumexp: Tensor,
     ) -> Sequence[Any]:  # fmt: skip
         return *fused_backward.apply(
             g, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale

@@ -91,7 +91,7 @@ def _laid(entry: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple
     return (shape, strides) if entry is None else (tuple(entry[0].shape), entry[0].stride())
 
 
-def _shown(entry: Any, edge: Any, change: Callable[[Any], Any]) -> Any:
+def _shown(entry: Any, edge: Any, change: Callable[[Any], Any]) -> tuple[Any, ...] | None:
     """What was saved, shown by a step."""
     if entry is None:
         return None

@@ -38,7 +38,7 @@ def scaled_product(self: Tensor, mat2: Tensor, scales: tuple[Tensor, Tensor], sh
 )
 def _scaled_mm(
     self: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None, scale_result: Tensor | None,
-    out_dtype: Any, use_fast_accum: bool,
+    out_dtype: dt.dtype | None, use_fast_accum: bool,
 ) -> Tensor:  # fmt: skip
     """The product of two float8 matrices, each times its scales, with `bias` added; sums are of float32."""
     if self.ndim != 2:
@@ -68,8 +68,8 @@ def _scaled_mm(
 )
 def _scaled_mm_v2(
     self: Tensor, mat2: Tensor, scale_a: Sequence[Tensor], recipe_a: Sequence[int], swizzle_a: Sequence[int],
-    scale_b: Sequence[Tensor], recipe_b: Sequence[int], swizzle_b: Sequence[int], bias: Tensor | None, out_dtype: Any,
-    contraction_dim: Sequence[int], use_fast_accum: bool,
+    scale_b: Sequence[Tensor], recipe_b: Sequence[int], swizzle_b: Sequence[int], bias: Tensor | None,
+    out_dtype: dt.dtype | None, contraction_dim: Sequence[int], use_fast_accum: bool,
 ) -> Tensor:  # fmt: skip
     """`_scaled_mm`, told in words of `torch.nn.functional.ScalingType` how each matrix is scaled."""
     if len(scale_a) != 1 or len(scale_b) != 1 or {*recipe_a, *recipe_b} - {0, 1}:

@@ -85,7 +85,7 @@ def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> Non
         raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
-def _nansum_vjp(g: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _nansum_vjp(g: Tensor, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
     known = self.isnan().logical_not()
     return with_reduced(g, self, dim, keepdim).expand(self.shape) * known
 

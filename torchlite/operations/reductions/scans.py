@@ -147,7 +147,7 @@ publish(cumprod, inplace=True)
 # ---- extremes
 
 
-def _running_extreme(combine: str) -> Any:
+def _running_extreme(combine: str) -> Callable[..., Any]:
     def kernel(xp: Namespace, array: Array, axis: int) -> tuple[Any, Any]:
         values = running(xp, combine, array, axis)
         reached = (array == values) | (array != array)

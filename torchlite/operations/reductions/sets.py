@@ -77,7 +77,7 @@ def _unique_consecutive(
     return xp.moveaxis(moved[chosen].copy("C"), 0, dim), places, lengths
 
 
-def _ordered(op: Op, values: Any, backend: Backend) -> Any:
+def _ordered(op: Op, values: Any, backend: Backend) -> tuple[Any, ...]:
     t: Tensor = values[0]
     if t.dtype.is_complex or t.dtype in dt.EIGHT_BITS:
         raise errors.not_implemented_for("unique_dim" if op.signature.name == "unique_dim" else "unique", t.dtype)

@@ -39,7 +39,7 @@ def _log_softmax(xp: Namespace, array: Array, axis: int) -> Any:
     return result
 
 
-def _both_wide(op: Op, values: Any, backend: Backend) -> Any:
+def _both_wide(op: Op, values: Any, backend: Backend) -> tuple[Any, ...]:
     """Halves are computed in float32, which some kernels do by themselves."""
     g, output, dim, d = values
     wide = output.dtype in dt.HALVES and (d is not output.dtype or not backend.takes_halves(op))

@@ -269,7 +269,7 @@ def _slice_norms(xp: Namespace, v: Array, dim: int) -> Array:
     return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
 
 
-def _weight_norm(xp: Namespace, v: Any, g: Array, dim: int) -> Any:
+def _weight_norm(xp: Namespace, v: Any, g: Array, dim: int) -> tuple[Any, ...]:
     norms = _slice_norms(xp, v, dim)
     return v * (g / norms), norms
 

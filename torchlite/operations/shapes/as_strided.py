@@ -53,7 +53,7 @@ def _overlaps(size: Ints, strides: Ints) -> bool:
 
 def _as_strided_backward(
     g: Tensor, self_shape: Ints, self_stride: Ints, self_storage_offset: int, size: Ints, stride: Ints,
-    storage_offset: Any,
+    storage_offset: int | None,
 ) -> Tensor:  # fmt: skip
     """Add each element of `g` to the place in the input that it was read from."""
     if 0 in size or 0 in self_shape:

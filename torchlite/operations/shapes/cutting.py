@@ -212,7 +212,7 @@ _dimension_split("vsplit", 2)
 _dimension_split("dsplit", 3)
 
 
-def _unbind(xp: Namespace, array: Array, dim: int) -> Any:
+def _unbind(xp: Namespace, array: Array, dim: int) -> list[Any]:
     before = (slice(None),) * wrap_dim(dim, array.ndim)
     if not array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")

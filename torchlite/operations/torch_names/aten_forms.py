@@ -92,8 +92,9 @@ _STEP = "float momentum, float eps"
 
 @published(f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})", function=False, method=False)
 def _batch_norm_with_update(
-    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float
-) -> tuple[Tensor, ...]:
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor,
+    momentum: float, eps: float,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """`native_batch_norm` in training, and the memory of a library that there is none of."""
     made = native_batch_norm.apply(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return *made, input.new_empty(0, dtype=dt.uint8)

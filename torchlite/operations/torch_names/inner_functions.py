@@ -126,7 +126,9 @@ def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
     "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None)",
     method=False,
 )
-def _grouped_mm(self: Tensor, mat2: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: Any) -> Tensor:
+def _grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: dt.dtype | None
+) -> Tensor:
     """`torch.nn.functional.grouped_mm`."""
     from ...nn.functional import grouped_mm
 
@@ -295,7 +297,10 @@ def _assert_scalar(self: Any, assert_msg: str) -> None:
     "Device? device=None, Layout? layout=None)",
     method=False,
 )
-def _assert_tensor_metadata(a: Tensor, size: Any, stride: Any, dtype: Any, device: Any, layout: Any) -> None:
+def _assert_tensor_metadata(
+    a: Tensor, size: Sequence[int] | None, stride: Sequence[int] | None, dtype: dt.dtype | None, device: Any,
+    layout: Any,
+) -> None:  # fmt: skip
     """Raise where a tensor is not what was expected."""
     for what, expected, got in (
         ("sizes", size and list(size), list(a.shape)), ("strides", stride and list(stride), list(a.stride())),

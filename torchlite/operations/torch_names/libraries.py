@@ -35,7 +35,7 @@ _NORM = (
 
 
 def _convolved(
-    self: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+    self: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int,
     output_padding: Any = None,
 ) -> Tensor:  # fmt: skip
     """A convolution; a transposed one if it has an `output_padding`."""
@@ -45,7 +45,7 @@ def _convolved(
 
 
 def _added(
-    self: Tensor, weight: Tensor, z: Tensor, alpha: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+    self: Tensor, weight: Tensor, z: Tensor, alpha: Any, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
     groups: int,
 ) -> Tensor:  # fmt: skip
     made = _convolved(self, weight, bias, stride, padding, dilation, groups)
@@ -151,7 +151,9 @@ def _statistics(input: Tensor) -> tuple[Tensor, Tensor]:
     return mean, var
 
 
-def _follow(running_mean: Any, running_var: Any, momentum: float, mean: Tensor, var: Tensor, count: Any) -> None:
+def _follow(
+    running_mean: Tensor | None, running_var: Tensor | None, momentum: float, mean: Tensor, var: Tensor, count: Any
+) -> None:
     """Bring running statistics up to date with those of so many elements."""
     if running_mean is not None:
         running_mean.mul_(1 - momentum).add_(mean * momentum)
@@ -163,7 +165,7 @@ def _follow(running_mean: Any, running_var: Any, momentum: float, mean: Tensor, 
     "batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum)", method=False
 )
 def _batch_norm_update_stats(
-    input: Tensor, running_mean: Any, running_var: Any, momentum: float
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance of each channel, by which running statistics are brought up to date."""
     mean, var = _statistics(input)
@@ -176,7 +178,9 @@ def _stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     return mean, (var + eps).rsqrt()
 
 
-def _elements(input: Tensor, weight: Any, bias: Any, mean: Tensor, invstd: Tensor, eps: float) -> Tensor:
+def _elements(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float
+) -> Tensor:
     mean, invstd, weight, bias = (_per_channel(v, input) for v in (mean, invstd, weight, bias))
     made = (input - mean) * invstd
     made = made if weight is None else made * weight
@@ -184,8 +188,8 @@ def _elements(input: Tensor, weight: Any, bias: Any, mean: Tensor, invstd: Tenso
 
 
 def _gathered(
-    input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Any, running_var: Any, momentum: float, eps: float,
-    counts: Any,
+    input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    momentum: float, eps: float, counts: Any,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The statistics of all processes, a row from each, of so many elements."""
     if not isinstance(counts, Tensor):
@@ -199,7 +203,7 @@ def _gathered(
 
 
 def _reduced(
-    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Any, input_g: bool, weight_g: bool,
+    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, input_g: bool, weight_g: bool,
     bias_g: bool,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     sum_dy = grad_out.sum(_dims(input), dtype=mean.dtype)
@@ -210,8 +214,8 @@ def _reduced(
 
 
 def _backward_of_elements(
-    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Any, sum_dy: Tensor, sum_dy_xmu: Tensor,
-    count: Tensor,
+    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, sum_dy: Tensor,
+    sum_dy_xmu: Tensor, count: Tensor,
 ) -> Tensor:  # fmt: skip
     n = count.sum()
     mean, invstd, weight, by_bias, by_weight = (

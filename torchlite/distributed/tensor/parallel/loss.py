@@ -114,7 +114,7 @@ def _whole(value: Any) -> Any:
     return redistributed(value._local_tensor, value._spec, (Replicate(),) * value._spec.mesh.ndim)
 
 
-def _nll_forward(cls: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_forward(cls: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, ...]:
     picked = _Picked(x, target, weight, ignore_index)
     scores = picked.scores
     if scores.shape[picked.dim]:

@@ -130,7 +130,7 @@ class SequenceParallel(ParallelStyle):
                 made = DTensor.from_local(param.detach(), mesh, [Replicate()])
                 part.register_parameter(key, Parameter(made, param.requires_grad))
 
-        def prepare(owner: Module, inputs: Any, mesh: DeviceMesh) -> Any:
+        def prepare(owner: Module, inputs: Any, mesh: DeviceMesh) -> tuple[Any, ...]:
             if not isinstance(inputs[0], Tensor):
                 raise ValueError(f"expecting input of {owner} to be a torch.Tensor or DTensor, but got {inputs[0]}")
             return (_placed(inputs[0], mesh, cut, cut), *inputs[1:])
