@@ -116,3 +116,40 @@ def test_storages_with_a_dtype_may_be_warned_of_each_time(torch, tell):
         tell(said(lambda: storage._set_always_warn_typed_storage_removal(1)))
     finally:
         storage._set_always_warn_typed_storage_removal(before)
+
+
+@same_story
+def test_the_core_tells_of_memory_and_warns_for_tests(torch, tell):
+    core, x = torch._C, torch.ones(4)
+    tell(core._is_alias_of(x[:2], x[2:]), core._overlaps(x, x[1:]), core._overlaps(x[::2], x[1::2]))
+    tell(core._is_alias_of(x, x.clone()), core._overlaps(x, x.clone()), core._len_torch_dispatch_stack())
+    tell(said(core._warn), said(core._warn_deprecation))
+
+
+@same_story
+def test_memory_can_be_known_without_being_kept(torch, tell):
+    known = torch.multiprocessing.reductions.StorageWeakRef
+    for device in ("cpu", "meta"):
+        x = torch.ones(3, device=device)
+        first, same = known(x.untyped_storage()), known(x[1:].untyped_storage())
+        tell(first == same, hash(first) == hash(same), first.expired())
+        tell(first == known(torch.ones(3, device=device).untyped_storage()))
+        del x
+        gc.collect()
+        tell(first.expired())
+
+
+@same_story
+def test_settings_of_a_compiler_can_be_patched(torch, tell):
+    config = torch._dynamo.config
+
+    @config.patch(verbose=True)
+    def look():
+        return config.verbose
+
+    tell(look(), config.verbose)
+    with config.patch({"verbose": True}):
+        tell(config.verbose)
+    with config.patch("verbose", True):
+        tell(config.verbose)
+    tell(config.verbose)

@@ -53,6 +53,7 @@ from ..testing._file_check import FileCheck
 from . import _autograd, _functions, _functorch, _lacking, _nn, _profiler
 from ._jit import *
 from ._themes import _fft, _linalg, _special
+from ._told import *
 
 __all__ = [
     "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_LinAlgError", "_autograd", "_data_address", "_functions",
