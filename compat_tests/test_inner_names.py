@@ -1,6 +1,9 @@
 """What libraries take from PyTorch's inner modules: classes of nodes, weak references, masks, bounds of storages."""
 
 import gc
+import importlib
+import pickle
+import traceback
 import warnings
 
 import pytest
@@ -153,3 +156,30 @@ def test_settings_of_a_compiler_can_be_patched(torch, tell):
     with config.patch("verbose", True):
         tell(config.verbose)
     tell(config.verbose)
+
+
+@same_story
+def test_errors_of_compiled_texts_show_their_lines(torch, tell):
+    module = importlib.import_module(f"{torch.__name__}.utils._traceback")
+    text = "def f(x):\n    def g(x):\n        raise RuntimeError('boom')\n    return g(x * 3) + 1\n"
+    made = {}
+    exec(compile(text, "<string>", "exec"), {"__compile_source__": text}, made)
+    with pytest.raises(RuntimeError, match="boom") as caught, module.report_compile_source_on_error():
+        made["f"](1)
+    shown = traceback.format_exception(caught.value)
+    tell([line for part in shown for line in part.splitlines() if "File" not in line])
+    tell([frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][-2:])
+    tell(module.format_traceback_short(caught.value.__traceback__).endswith(":3 in g"))
+
+
+@same_story
+def test_where_a_program_is_can_be_kept(torch, tell):
+    captured = importlib.import_module(f"{torch.__name__}.utils._traceback").CapturedTraceback
+
+    def here(**options):
+        return captured.extract(**options)
+
+    whole, outer = here(), here(skip=1)
+    tell([frame.name for frame in whole.summary()][-1], "captured.extract(**options)" in whole.format()[-1])
+    tell([frame.name for frame in outer.summary()][-1] == "here")
+    tell(captured.format_all([outer])[0][-1].splitlines()[-1], len(pickle.loads(pickle.dumps(whole)).summary()))
