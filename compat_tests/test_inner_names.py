@@ -1,6 +1,9 @@
 """What libraries take from PyTorch's inner modules: classes of nodes, weak references, masks, bounds of storages."""
 
 import gc
+import importlib
+import pickle
+import traceback
 import warnings
 
 import pytest
@@ -116,3 +119,67 @@ def test_storages_with_a_dtype_may_be_warned_of_each_time(torch, tell):
         tell(said(lambda: storage._set_always_warn_typed_storage_removal(1)))
     finally:
         storage._set_always_warn_typed_storage_removal(before)
+
+
+@same_story
+def test_the_core_tells_of_memory_and_warns_for_tests(torch, tell):
+    core, x = torch._C, torch.ones(4)
+    tell(core._is_alias_of(x[:2], x[2:]), core._overlaps(x, x[1:]), core._overlaps(x[::2], x[1::2]))
+    tell(core._is_alias_of(x, x.clone()), core._overlaps(x, x.clone()), core._len_torch_dispatch_stack())
+    tell(said(core._warn), said(core._warn_deprecation))
+
+
+@same_story
+def test_memory_can_be_known_without_being_kept(torch, tell):
+    known = torch.multiprocessing.reductions.StorageWeakRef
+    for device in ("cpu", "meta"):
+        x = torch.ones(3, device=device)
+        first, same = known(x.untyped_storage()), known(x[1:].untyped_storage())
+        tell(first == same, hash(first) == hash(same), first.expired())
+        tell(first == known(torch.ones(3, device=device).untyped_storage()))
+        del x
+        gc.collect()
+        tell(first.expired())
+
+
+@same_story
+def test_settings_of_a_compiler_can_be_patched(torch, tell):
+    config = torch._dynamo.config
+
+    @config.patch(verbose=True)
+    def look():
+        return config.verbose
+
+    tell(look(), config.verbose)
+    with config.patch({"verbose": True}):
+        tell(config.verbose)
+    with config.patch("verbose", True):
+        tell(config.verbose)
+    tell(config.verbose)
+
+
+@same_story
+def test_errors_of_compiled_texts_show_their_lines(torch, tell):
+    module = importlib.import_module(f"{torch.__name__}.utils._traceback")
+    text = "def f(x):\n    def g(x):\n        raise RuntimeError('boom')\n    return g(x * 3) + 1\n"
+    made = {}
+    exec(compile(text, "<string>", "exec"), {"__compile_source__": text}, made)
+    with pytest.raises(RuntimeError, match="boom") as caught, module.report_compile_source_on_error():
+        made["f"](1)
+    shown = traceback.format_exception(caught.value)
+    tell([line for part in shown for line in part.splitlines() if "File" not in line])
+    tell([frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][-2:])
+    tell(module.format_traceback_short(caught.value.__traceback__).endswith(":3 in g"))
+
+
+@same_story
+def test_where_a_program_is_can_be_kept(torch, tell):
+    captured = importlib.import_module(f"{torch.__name__}.utils._traceback").CapturedTraceback
+
+    def here(**options):
+        return captured.extract(**options)
+
+    whole, outer = here(), here(skip=1)
+    tell([frame.name for frame in whole.summary()][-1], "captured.extract(**options)" in whole.format()[-1])
+    tell([frame.name for frame in outer.summary()][-1] == "here")
+    tell(captured.format_all([outer])[0][-1].splitlines()[-1], len(pickle.loads(pickle.dumps(whole)).summary()))

@@ -179,6 +179,40 @@ def test_everything_said_to_be_overridable_asks_a_duck():
     assert torch.zeros in ignored and torch.save in ignored and torch.add not in ignored
 
 
+def test_methods_and_properties_said_to_be_overridable_ask_a_subclass():
+    class Told(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func if func in overridable else NotImplemented
+
+    overridable = {f for found in torch.overrides.get_overridable_functions().values() for f in found}
+    t = Told([5.0])
+    for name in ("dim", "tolist", "values", "coalesce", "cuda", "record_stream", "lu", "_nnz", "map_", "float_power_"):
+        method = next(f for f in overridable if f == getattr(torch.Tensor, name))
+        assert method(t) == getattr(torch.Tensor, name), name
+    for name in ("shape", "dtype", "H", "T", "is_leaf", "grad_fn", "itemsize"):
+        read = next(f for f in overridable if f == getattr(torch.Tensor, name).__get__)
+        assert read(t) == getattr(torch.Tensor, name).__get__, name
+        assert read.__self__.__qualname__ == f"TensorBase.{name}"
+    for gone in (torch.sparse_coo_tensor, torch.Tensor.to_sparse_csr, torch.Tensor.__copy__):
+        assert gone not in overridable
+
+
+def test_attributes_that_nobody_takes_over_are_named():
+    class Declining(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    t = Declining([5.0])
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.Tensor\.shape\.__get__'"):
+        t.shape  # noqa: B018
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.Tensor\.H\.__get__'"):
+        t.H  # noqa: B018
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.Tensor\.requires_grad\.__set__'"):
+        t.requires_grad = True
+
+
 def test_public_functions_have_names():
     resolve = torch.overrides.resolve_name
     assert resolve(torch.add) == "torch.add"

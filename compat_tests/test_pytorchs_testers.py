@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 TESTERS = """
     autograd_function_db common_cuda common_device_type common_jit common_methods_invocations common_mkldnn
-    common_modules common_mps common_nn common_optimizers common_quantized common_utils composite_compliance
+    common_modules common_mps common_nn common_optimizers logging_utils common_quantized common_utils composite_compliance
     custom_op_db custom_tensor hop_db jit_utils opinfo.core opinfo.definitions opinfo.refs optests
 """
 
@@ -39,7 +39,9 @@ def what_testers_import() -> None:
 
 
 def test_testers_are_those_of_an_installed_pytorch(tmp_path: Path) -> None:
-    said = run(tmp_path, f"""
+    said = run(
+        tmp_path,
+        f"""
         import importlib, torch
         assert torch.__version__.endswith("torchlite")
         for name in {TESTERS.split()}:
@@ -49,7 +51,8 @@ def test_testers_are_those_of_an_installed_pytorch(tmp_path: Path) -> None:
         from torch.testing._internal.common_modules import module_db
         from torch.testing._internal.common_optimizers import optim_db
         print(len(op_db), len(python_ref_db), len(module_db), len(optim_db))
-    """)
+    """,
+    )
     from torch.testing._internal.common_methods_invocations import op_db, python_ref_db
     from torch.testing._internal.common_modules import module_db
     from torch.testing._internal.common_optimizers import optim_db
@@ -114,6 +117,28 @@ def test_cases_for_devices_dtypes_ops_modules_and_optimizers(tmp_path: Path) -> 
             run_tests()
         """,
     )  # fmt: skip
+
+
+def test_tables_of_arguments_name_functions(tmp_path: Path) -> None:
+    """What there is not can be a key of a table, and says so when it is called."""
+    run(
+        tmp_path,
+        """
+        import torch
+        from torch.testing._internal.generated.annotated_fn_args import annotated_args
+        assert torch.add in annotated_args and torch.Tensor.add in annotated_args
+        functions = torch._C._VariableFunctions
+        assert functions.result_type is torch.result_type and functions._foreach_add is torch._foreach_add
+        for lacking in (functions._lstm_mps, torch._C._nn.thnn_conv2d, torch.ones(2).to_mkldnn):
+            try:
+                lacking()
+            except NotImplementedError as error:
+                assert "has no torch." in str(error), error
+            else:
+                raise AssertionError
+        assert not hasattr(functions, "nothing_at_all")
+    """,
+    )
 
 
 # ---- what testers ask

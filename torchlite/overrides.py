@@ -10,7 +10,16 @@ import sys
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from .core.machine import ALIASES, Tensor, TorchFunctionMode, dispatch, functions, needs_dispatch, plain
+from .core.machine import (
+    ALIASES,
+    Tensor,
+    TorchFunctionMode,
+    asking_attributes,
+    dispatch,
+    functions,
+    needs_dispatch,
+    plain,
+)
 from .core.state import Mode, Switch, local
 
 
@@ -81,17 +90,22 @@ _OF_NO_TENSOR = _names(
     "arange as_strided as_tensor asarray bartlett_window blackman_window broadcast_shapes empty empty_permuted "
     "empty_strided eye fill from_dlpack from_file from_numpy frombuffer full hamming_window hann_window is_storage "
     "kaiser_window linspace logspace normal ones rand rand_like randint randint_like randn randn_like randperm range "
-    "scalar_tensor segment_reduce tensor tril_indices triu_indices vander zeros eig lstsq matrix_rank solve symeig"
+    "scalar_tensor segment_reduce sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
+    "sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices vander zeros eig lstsq matrix_rank solve "
+    "symeig"
 )
 _BESIDES = ("is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_signed")  # and others that ask
 _SELDOM = _names(  # the same in torch.nn.functional and torch.fft
-    "assert_int_or_pair boolean_dispatch fftfreq grouped_mm hardsigmoid hardswish rfftfreq scaled_grouped_mm scaled_mm "
+    "assert_int_or_pair boolean_dispatch fftfreq grouped_mm handle_torch_function hardsigmoid hardswish "
+    "has_torch_function has_torch_function_unary has_torch_function_variadic rfftfreq scaled_grouped_mm scaled_mm "
     "sigmoid tanh upsample upsample_bilinear upsample_nearest"
 )
 _OF_THE_OBJECT = _names(  # methods of tensors that belong to Python, make other tensors, or are gone
-    "__class__ __delattr__ __dir__ __getattribute__ __getstate__ __hash__ __init__ __init_subclass__ __iter__ __new__ "
-    "__reduce__ __setattr__ __sizeof__ __str__ __subclasshook__ __torch_function__ as_subclass new new_empty "
-    "new_empty_strided new_full new_ones new_tensor new_zeros stride unflatten eig lstsq solve symeig"
+    "__class__ __copy__ __delattr__ __delitem__ __dir__ __getattribute__ __getstate__ __hash__ __init__ "
+    "__init_subclass__ __iter__ __new__ __reduce__ __setattr__ __sizeof__ __str__ __subclasshook__ __torch_dispatch__ "
+    "__torch_function__ _conj _is_zerotensor _lazy_clone as_subclass new new_empty new_empty_strided new_full new_ones "
+    "new_tensor new_zeros stride to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc "
+    "to_sparse_csr unflatten eig lstsq reinforce solve symeig"
 )
 
 
@@ -111,7 +125,7 @@ def _surface() -> _Surface:
     def sort(home: Any, title: str, members: Iterable[tuple[str, Any]], ignored: Container[str]) -> None:
         for name, member in members:
             here.names.setdefault(member, f"{title}.{name}")
-            if name in ignored or (home is not Tensor and name.endswith("_")):
+            if name in ignored or (inspect.ismodule(home) and name.endswith("_")):
                 here.ignored.add(member)
             else:
                 here.overridable.setdefault(home, []).append(member)
@@ -122,15 +136,18 @@ def _surface() -> _Surface:
     asking = (functions.keys() - _OF_NO_TENSOR) | set(_BESIDES)
     sort(root, "torch", functions_of(root), {name for name, _ in functions_of(root)} - asking)
     sort(functional, "torch.nn.functional", functions_of(functional), _SELDOM)
-    members = [(name, plain(member)) for name, member in inspect.getmembers(Tensor)]
+    asking_too = asking_attributes(Tensor)
+    members = [(name, asking_too.get(name, member)) for name, member in inspect.getmembers(Tensor)]
     members.sort(key=lambda member: member[0] in ALIASES)  # which then have the names of what they stand for
-    methods = [(n, f) for n, f in members if inspect.isroutine(f)]
-    methods = [(n, f) for n, f in methods if not n.startswith("_") or n.startswith("__") or n in functions]
+    methods = [(n, f) for n, f in members if inspect.isroutine(plain(f))]
+    methods = [
+        (n, f) for n, f in methods if not n.startswith("_") or n.startswith("__") or n in functions or n in asking_too
+    ]
     sort(Tensor, "torch.Tensor", methods, _OF_THE_OBJECT)
     for name, found in members:
-        if not isinstance(found, property) and name != "dtype":  # which is a slot
+        if not isinstance(found, property) or name not in asking_too:
             continue
-        sort(found, f"torch.Tensor.{name}", [("__get__", found.__get__)], ())
+        sort(plain(found), f"torch.Tensor.{name}", [("__get__", found.__get__)], ())
         here.names[found.__set__] = f"torch.Tensor.{name}.__set__"
     for name in ("linalg", "fft", "special"):
         sort(getattr(root, name), f"torch.{name}", functions_of(getattr(root, name)), _SELDOM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import faulthandler
+import sys
 import weakref
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..autograd.current_pass import (
 from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from ..autograd.variable import _LegacyVariableBase
 from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
+from ..core.declare import aten
 from ..core.machine import Generator, Tensor, TensorBase, functions
 from ..core.machine.function_modes import pop_mode as _pop_torch_function_stack
 from ..core.machine.function_modes import push_mode as _push_on_torch_function_stack
@@ -48,9 +50,10 @@ from ..overrides import has_torch_function_variadic as _has_torch_function_varia
 from ..serialization.file_reader import PyTorchFileReader
 from ..serialization.file_writer import PyTorchFileWriter
 from ..testing._file_check import FileCheck
-from . import _autograd, _functions, _functorch, _nn, _profiler
+from . import _autograd, _functions, _functorch, _lacking, _nn, _profiler
 from ._jit import *
 from ._themes import _fft, _linalg, _special
+from ._told import *
 
 __all__ = [
     "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_LinAlgError", "_autograd", "_data_address", "_functions",
@@ -108,8 +111,19 @@ def _set_neg(t: Tensor, neg: bool) -> None:
         t._array, t._backend = other._array, other._backend
 
 
+def _function(_: Any, name: str) -> Any:
+    """A function of torch that is written in Python or is a method alone, or what stands for one that there is not."""
+    places = (getattr(sys.modules["torchlite"], name, None), aten.get(name), vars(Tensor).get(name))
+    found = next(filter(callable, places), _lacking.FUNCTIONS.get(name))
+    if found is None:
+        raise AttributeError(f"'_VariableFunctionsClass' object has no attribute '{name}'")
+    return found
+
+
 _VariableFunctionsClass = type(
-    "_VariableFunctionsClass", (), {name: staticmethod(function) for name, function in functions.items()}
+    "_VariableFunctionsClass",
+    (),
+    {name: staticmethod(function) for name, function in functions.items()} | {"__getattr__": _function},
 )
 """Where pickles say that torch's functions are."""
 _TensorMeta = type(Tensor)

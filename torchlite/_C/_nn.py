@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.declare import aten
 from ..core.machine import functions
+from ._lacking import OF_MODULES
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -18,7 +19,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 def __getattr__(name: str) -> Any:
     from ..nn import functional
 
-    for table in (functions, aten, vars(functional)):
+    for table in (functions, aten, vars(functional), OF_MODULES):
         if name in table:
             return table[name]
     raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")

@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 from .. import fft, linalg, special
+from ._lacking import OF_MATRICES
 
 
 class _Theme(types.ModuleType):
@@ -16,6 +17,8 @@ class _Theme(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith(f"{self.theme}_") and hasattr(self.home, name[len(self.theme) + 1 :]):
             return getattr(self.home, name[len(self.theme) + 1 :])
+        if self.theme == "linalg" and name in OF_MATRICES:
+            return OF_MATRICES[name]
         raise AttributeError(f"module 'torch._C._{self.theme}' has no attribute '{name}'")
 
 

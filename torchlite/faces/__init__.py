@@ -62,6 +62,10 @@ class _Maker(Loader):
             from .libraries import switches
 
             module.set_flags, module.flags = switches(vars(module), **face.switches)  # type: ignore[attr-defined]
+        if name.endswith("config"):
+            from .testers import patching
+
+            module.patch = patching(vars(module))  # type: ignore[attr-defined]
         if any(name.startswith(module.__name__.removeprefix(f"{_ROOT}.") + ".") for name in FACES):
             module.__getattr__ = later(module.__name__)  # type: ignore[method-assign]
 

@@ -36,7 +36,7 @@ FACES = {
         " maybe_mark_dynamic=mark_dynamic",
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
-    "_dynamo.test_case": Face("", absent="TestCase run_tests"),
+    "_dynamo.test_case": Face("Test cases of a compiler are plain ones here.", "faces.testers: TestCase run_tests"),
     "_dynamo.decorators": Face("", "faces.graphs: _DimRange disable graph_break mark_dynamic mark_static"),
     "_dynamo.eval_frame": Face("", "compiler: OptimizedModule is_dynamo_supported=is_exporting"),
     "_dynamo.testing": Face(
@@ -53,7 +53,9 @@ FACES = {
         " UncapturedHigherOrderOpError Unsupported UserError",
     ),
     "_dynamo.utils": Face(
-        "", "faces.nothing: is_compile_supported=is_acceptable; faces.graphs: clone_input disable_cache_limit"
+        "",
+        "faces.nothing: is_compile_supported=is_acceptable; faces.graphs: clone_input disable_cache_limit;"
+        "faces.testers: LazyString",
     ),
     "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
     "_dynamo.config": Face(

@@ -7,16 +7,39 @@ import contextlib
 import glob
 import hashlib
 import os
+import weakref
 from multiprocessing import current_process, parent_process, reduction
 from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 from ..core.machine import Tensor
-from ..core.memory import HOME, SharedPages, TypedStorage, UntypedStorage, pages_behind, share, typed_again
+from ..core.memory import HOME, SharedPages, TypedStorage, UntypedStorage, pages_behind, root, share, typed_again
 from ..nn.parameter import Parameter
 
 STRATEGIES = frozenset(("file_descriptor", "file_system"))
 strategy = "file_descriptor"
+
+
+class StorageWeakRef:
+    """Knows memory without keeping it. Those that know the same memory are equal."""
+
+    __slots__ = ("_memory", "cdata")
+
+    def __init__(self, storage: Any) -> None:
+        shown = storage.untyped().bytes
+        owner = shown.memory if storage.device.type == "meta" else root(shown)
+        self._memory = weakref.ref(owner)  # the same object for all who ask
+        self.cdata = id(self._memory)
+
+    def expired(self) -> bool:
+        """Whether nobody holds the memory any more."""
+        return self._memory() is None
+
+    def __hash__(self) -> int:
+        return self.cdata
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageWeakRef) and self._memory is other._memory
 
 
 def reduce_tensor(tensor: Tensor) -> Any:

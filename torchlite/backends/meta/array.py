@@ -23,7 +23,7 @@ class NoValues(RuntimeError):
 class Memory:
     """The allocation that an array and its views would share."""
 
-    __slots__ = ("nbytes",)
+    __slots__ = ("__weakref__", "nbytes")
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes

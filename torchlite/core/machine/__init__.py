@@ -1,7 +1,7 @@
 """What a call is made of: tensors, nodes, views, what is saved, plans."""
 
 from .array_backward import by_formula, fetch, share_on_arrays, spread_on_arrays
-from .asked import ALIASES, plain
+from .asked import ALIASES, asking_attributes, plain
 from .batching import BROADCAST, DYNAMIC, FILLING, LEADING, RANDOM, Leading, drawn, refuse_batch
 from .fast import PRECISE, accelerated, wrap_unmarked
 from .format import set_printoptions

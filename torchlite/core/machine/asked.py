@@ -18,19 +18,23 @@ from .overrides import dispatch, needs_dispatch, overrides
 from .read_only import Refusal
 
 _PROPERTIES = (
-    "H", "T", "_backward_hooks", "_base", "_cdata", "_post_accumulate_grad_hooks", "_version", "data",
-    "device", "dtype", "grad", "grad_dtype", "grad_fn", "imag", "is_cpu", "is_cuda", "is_ipu", "is_leaf", "is_maia",
-    "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr",
-    "is_vulkan", "is_xla", "is_xpu", "itemsize", "layout", "mH", "mT", "nbytes", "ndim", "output_nr", "real",
-    "requires_grad", "retains_grad", "shape", "volatile",
+    "H", "T", "__cuda_array_interface__", "_backward_hooks", "_base", "_cdata", "_post_accumulate_grad_hooks",
+    "_version", "data", "device", "dtype", "grad", "grad_dtype", "grad_fn", "imag", "is_cpu", "is_cuda", "is_ipu",
+    "is_leaf", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse",
+    "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu", "itemsize", "layout", "mH", "mT", "nbytes", "ndim", "output_nr",
+    "real", "requires_grad", "retains_grad", "shape", "volatile",
 )  # fmt: skip
 _METHODS = (
     "__bool__", "__complex__", "__contains__", "__dlpack__", "__dlpack_device__", "__float__", "__format__",
-    "__index__", "__int__", "__len__", "__reversed__", "_is_view", "_is_zerotensor", "apply_", "const_data_ptr",
-    "contiguous", "cpu", "data_ptr", "dense_dim", "dim", "dim_order", "element_size", "get_device", "is_complex",
-    "is_contiguous", "is_distributed", "is_floating_point", "is_inference", "is_nonzero", "is_shared", "is_signed",
-    "item", "map_", "new", "new_tensor", "numel", "requires_grad_", "retain_grad", "share_memory_", "size",
-    "sparse_dim", "storage", "storage_offset", "storage_type", "stride", "tolist", "untyped_storage",
+    "__index__", "__int__", "__len__", "__reversed__", "__setstate__", "_coalesced_", "_dimI", "_dimV", "_indices",
+    "_is_view", "_is_zerotensor", "_nnz", "_values", "apply_", "ccol_indices", "coalesce", "col_indices",
+    "const_data_ptr", "contiguous", "cpu", "crow_indices", "cuda", "data_ptr", "dense_dim", "dim", "dim_order",
+    "element_size", "float_power_", "get_device", "indices", "ipu", "is_coalesced", "is_complex", "is_contiguous",
+    "is_distributed", "is_floating_point", "is_inference", "is_nonzero", "is_shared", "is_signed", "item", "lu",
+    "map2_", "map_", "module_load", "mtia", "new", "new_tensor", "numel", "record_stream", "requires_grad_",
+    "resize_as", "retain_grad", "row_indices", "set_", "share_memory_", "size", "sparse_dim", "sparse_resize_",
+    "sparse_resize_and_clear_", "storage", "storage_offset", "storage_type", "stride", "tolist", "untyped_storage",
+    "values", "xpu",
 )  # fmt: skip
 _OPERATORS = (
     "__invert__", "__ipow__", "__pow__", "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__", "__rpow__",
@@ -55,7 +59,7 @@ class _Asking:
 
     part = False  # whether it reads or writes a part of the tensor
 
-    def __init__(self, plain: Callable[..., Any]) -> None:
+    def __init__(self, name: str, plain: Callable[..., Any]) -> None:
         self.plain = plain
         functools.update_wrapper(self, plain)
 
@@ -98,8 +102,8 @@ class _AskingOperator(_Asking):
 class _AskingAccess(_Asking):
     """What reads or writes an attribute. Handlers know such functions by the name of their type."""
 
-    def __init__(self, plain: Callable[..., Any], part: bool) -> None:
-        super().__init__(plain)
+    def __init__(self, name: str, plain: Callable[..., Any], part: bool) -> None:
+        super().__init__(name, plain)
         self.part = part
 
 
@@ -109,11 +113,11 @@ _AskingAccess.__name__ = "method-wrapper"
 class _AskingProperty(property):
     """A property that asks. What handlers are told of it is what `Tensor.shape.__get__` and `__set__` are."""
 
-    def __init__(self, plain: Any) -> None:
+    def __init__(self, name: str, plain: Any) -> None:
         part = not isinstance(plain, property)
-        read = _AskingAccess(plain.__get__, part)
+        read = _AskingAccess("__get__", plain.__get__, part)
         refused = Refusal(plain.__name__) if part else plain.fset if isinstance(plain.fset, Refusal) else None
-        write = _AskingAccess(refused or plain.__set__, part)
+        write = _AskingAccess("__set__", refused or plain.__set__, part)
         super().__init__(
             lambda t: read.ask(2, (t,), {}),
             refused or (lambda t, value: write.ask(2, (t, value), {})),
@@ -121,16 +125,17 @@ class _AskingProperty(property):
             plain.__doc__,
         )
         self.plain = plain
-        vars(self).update(__get__=read, __set__=write)
+        read.__self__ = write.__self__ = self
+        vars(self).update(__get__=read, __set__=write, __qualname__=f"TensorBase.{name}")
 
 
-_KINDS: tuple[tuple[Callable[[Any], Any], Iterable[str]], ...] = (
+_KINDS: tuple[tuple[Callable[[str, Any], Any], Iterable[str]], ...] = (
     (_AskingProperty, _PROPERTIES), (_Asking, _METHODS), (_AskingOperator, _OPERATORS),
 )  # fmt: skip
 _asking: dict[str, Any] = {}
 
 
-def _attributes(plain_class: type) -> dict[str, Any]:
+def asking_attributes(plain_class: type) -> dict[str, Any]:
     """What asks, by name, for the attributes that the class has now."""
     own, parts = vars(plain_class), vars(TensorParts)
     for kind, names in _KINDS:
@@ -138,7 +143,7 @@ def _attributes(plain_class: type) -> dict[str, Any]:
             plain = own.get(name) or parts.get(name)
             known = _asking.get(name)
             if plain is not None and plain is not known and (known is None or plain is not known.plain):
-                _asking[name] = kind(plain)
+                _asking[name] = kind(name, plain)
     return _asking | {alias: _asking[name] for alias, name in ALIASES.items() if name in _asking}
 
 
@@ -149,7 +154,7 @@ def plain(attribute: Any) -> Any:
 
 def offer_attributes(plain_class: type, cls: type) -> None:
     """Let a subclass be asked for what is at hand of plain tensors."""
-    for name, asking in _attributes(plain_class).items():
+    for name, asking in asking_attributes(plain_class).items():
         own = None if name in TensorParts.__slots__ else inspect.getattr_static(cls, name, None)
         if own is asking or own is inspect.getattr_static(plain_class, name):
             setattr(cls, name, asking)
@@ -167,7 +172,7 @@ class _Replaced:
 def let_ask(plain_class: type) -> None:
     """Let plain tensors ask, too."""
     if not _Replaced.names or _found(plain_class) != _Replaced.own:  # a program put its own there
-        attributes = _attributes(plain_class)
+        attributes = asking_attributes(plain_class)
         _Replaced.names, _Replaced.asking = tuple(attributes), tuple(attributes.values())
         # A base's goes to the class itself: what is taken out of a class and put back costs more than all the rest.
         own = zip(_Replaced.names, _found(plain_class))

@@ -160,12 +160,16 @@ def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[ty
     """What to say where nobody wanted a call."""
     from .registry import functions
 
-    name, home = func.__name__, func.__module__
-    if functions.get(name) is func:
+    name, home = func.__name__, func.__module__ if hasattr(func, "__module__") else None
+    if name in ("__get__", "__set__", "__delete__"):
+        attribute = func.__self__  # type: ignore[attr-defined]
+        names = [n for cls in PLAIN for n, value in vars(cls).items() if value is attribute]
+        name, home = f"{names[0] if names else attribute.__name__}.{name}", "torch.Tensor"
+    elif functions.get(name) is func:
         home = "torch"
     elif any([hasattr(cls, name) for cls in PLAIN]):
         home = "torch.Tensor"
-    if home == func.__module__:
+    if home == getattr(func, "__module__", None):
         return f"no implementation found for '{home}.{name}' on types that implement __torch_function__: {list(types)}"
     asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]
     return (

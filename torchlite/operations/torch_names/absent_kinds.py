@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ...absent import placeholders
 from ...core.declare import Op, method, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.values import missing_kernel_of
@@ -81,3 +82,15 @@ for _name in ("xpu", "ipu", "mtia"):
         raise AssertionError(f"Torch not compiled with {_type.upper()} enabled")
 
     method(_name)(_to_device)
+
+# ---- methods that there are not: other programs name them, as keys of tables
+
+_LACKING = placeholders(
+    "torch.Tensor",
+    """
+    _autocast_to_full_precision _autocast_to_reduced_precision _nested_tensor_size _nested_tensor_storage_offsets
+    _nested_tensor_strides _philox_normal_ _philox_uniform_ _sparse_mask_projection to_mkldnn
+    """,
+)
+for _name, _stand_in in _LACKING.items():
+    setattr(Tensor, _name, _stand_in)
