@@ -1,5 +1,6 @@
 """What every test of the compatibility suite shares."""
 
+import gc
 import importlib.metadata
 import os
 import sys
@@ -26,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis draws by the day's seed, too, so that what a run found can be found again."""
     if getattr(config.option, "hypothesis_seed", "") is None:
         config.option.hypothesis_seed = SEED
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now, PyTorch's tables of operators and all, stays: nobody need look through it for garbage.
+
+    A search through a million objects takes longer than most tests, and in a forked child it copies them all.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import importlib
 import json
 import os
@@ -49,6 +50,7 @@ def _serve(lib: str) -> None:
     os.dup2(2, 1)
     for name in ("", ".distributed", ".distributed.fsdp", ".distributed.checkpoint", ".distributed.tensor"):
         importlib.import_module(lib + name)
+    gc.freeze()  # a collection in a rank would copy all of it
     while line := requests.readline():
         limit, arguments, environments = json.loads(line)
         ranks = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +51,9 @@ class Input:
     @classmethod
     def of(cls, values: np.ndarray, dtype: str, requires_grad: bool = False) -> Input:
         """A contiguous tensor of ``values``."""
-        values = np.ascontiguousarray(values).reshape(values.shape)
-        strides = tuple(step // values.itemsize for step in values.strides)
-        return cls(dtype, values.reshape(-1), values.shape, strides, requires_grad=requires_grad)
+        shape = values.shape
+        strides = tuple(math.prod(max(size, 1) for size in shape[dim + 1 :]) for dim in range(len(shape)))
+        return cls(dtype, np.ascontiguousarray(values).reshape(-1), shape, strides, requires_grad=requires_grad)
 
     @property
     def view(self) -> np.ndarray:
