@@ -133,7 +133,9 @@ _UNLISTED = """
     set_default_dtype set_grad_enabled set_vital solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr strided
     svd_lowrank symeig to_dlpack unique
 """  # public names that `from torch import *` does not bring, as in PyTorch
-_INNER = {"absent", "annotations", "constants", "core", "faces", "kernels", "operations", "queries"}
+_INNER = {
+    "absent", "annotations", "compiler_backends", "constants", "core", "faces", "kernels", "operations", "queries",
+}  # fmt: skip
 _OLD = frozenset(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"))
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 

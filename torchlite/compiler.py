@@ -84,7 +84,7 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
-def _compiled(model: Any, backend: Any = None, fullgraph: bool = False, **more: Any) -> Any:
+def _compiled(model: Any, /, *, backend: Any = None, fullgraph: bool = False, **more: Any) -> Any:
     """A function as it is, or as a backend runs its graphs; of a module, inside what stands for a compiled one.
 
     The backend is given `more`, too.
