@@ -47,9 +47,9 @@ def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _rebuild_sparse_tensor, (t.layout, (*t._array.parts(), t.shape, *more))
     size, stride = tuple(t.shape), t.stride()
     if t.is_quantized:
-        storage = TypedStorage(wrap_storage=UntypedStorage.of(t), dtype=t.dtype)
-        told = (t.qscheme(), *t._array.quantizer)  # type: ignore[attr-defined]
-        return _rebuild_qtensor, (storage, t.storage_offset(), size, stride, told, t.requires_grad, OrderedDict())
+        integers = TypedStorage(wrap_storage=UntypedStorage.of(t), dtype=t.dtype)
+        told = (t.qscheme(), *t._array.quantizer)
+        return _rebuild_qtensor, (integers, t.storage_offset(), size, stride, told, t.requires_grad, OrderedDict())
     if t.is_meta:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
     raw = UntypedStorage.of(t)
