@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import operator
+import pickle
 import re
 import warnings
 from typing import Any
@@ -336,3 +338,37 @@ def test_jagged_ones_are_saved_for_both_libraries(here: str, there: str, told: b
     assert read.is_nested and read.layout is reader.jagged and read.requires_grad
     assert [t.tolist() for t in read.unbind()] == [t.tolist() for t in x.unbind()]
     assert read.to_padded_tensor(0.0).tolist() == x.to_padded_tensor(0.0).tolist()
+
+
+def test_strided_ones_are_saved_and_read_as_by_pytorch():
+    def several(lib):
+        nested = lib.nested.nested_tensor
+        whole = [lib.ones(2, 3, dtype=lib.int64), lib.zeros(1, 3, dtype=lib.int64)]
+        return [nested([lib.ones(2), lib.arange(3.0)]), nested(whole), nested([lib.tensor(1.0), lib.tensor(2.0)])]
+
+    libraries = (pytest.importorskip("torch"), torchlite)
+    for writer, reader in itertools.product(libraries, repeat=2):
+        for only_weights in (True, False):
+            file = io.BytesIO()
+            writer.save(several(writer), file)
+            file.seek(0)
+            assert repr(reader.load(file, weights_only=only_weights)) == repr(several(reader))
+    assert repr(pickle.loads(pickle.dumps(several(torchlite)))) == repr(several(torchlite))
+
+
+def test_strided_ones_whose_parts_do_not_fit_are_refused():
+    lib = torchlite
+    make, told = lib.nested.nested_tensor([lib.ones(2), lib.arange(3.0)]).__reduce_ex__(2)
+    wrong_parts = ((1, lib.tensor([[2], [9]])), (1, lib.zeros(2, 1)), (2, told[1][:1]), (3, lib.arange(3)))
+    for at, wrong in wrong_parts:
+        args = (*told[:at], wrong, *told[at + 1 :])
+
+        class Told:
+            def __reduce__(self, args=args):
+                return make, args
+
+        file = io.BytesIO()
+        lib.save(Told(), file)
+        file.seek(0)
+        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+            lib.load(file)

@@ -60,7 +60,9 @@ things = [
 ]
 """
 WRITES = SHOWN + "\npickle.dump([pickle.dumps(each, p) for p in (2, 4) for each in things], open(sys.argv[1], 'wb'))"
-READS = SHOWN + """
+READS = (
+    SHOWN
+    + """
 def told(thing):
     if isinstance(thing, nn.Module):
         return repr(thing), {name: t.tolist() for name, t in thing.state_dict().items()}
@@ -71,6 +73,7 @@ for thing, pickled in zip(2 * things, pickle.load(open(sys.argv[1], "rb")), stri
     again = pickle.loads(pickled)
     assert type(again).__name__ == type(thing).__name__ and told(again) == told(thing), thing
 """
+)
 
 
 def test_plain_pickles_are_exchanged_with_pytorch(tmp_path):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import itertools
+import pickle
+
 import numpy as np
 import pytest
 
@@ -159,3 +164,65 @@ def test_layers_of_eight_bits_compute_what_pytorchs_do(kind, gates):
         return *(result if kind == "lstm" else [result]), half
 
     close(made, 2e-3)
+
+
+def files_of_each():
+    """Quantized tensors and those again that each library reads of what each wrote, in both formats."""
+    for new, only_weights in itertools.product((True, False), repeat=2):
+        for writer, reader in itertools.product((torch, torchlite), repeat=2):
+            file = io.BytesIO()
+            writer.save(several(writer), file, _use_new_zipfile_serialization=new)
+            file.seek(0)
+            yield reader, reader.load(file, weights_only=only_weights)
+
+
+def several(lib):
+    table = lib.arange(6.0).view(2, 3)
+    return [
+        lib.quantize_per_tensor(table, 0.1, 20, lib.quint8).t(),
+        lib.quantize_per_tensor(table, 0.01, 0, lib.qint32)[1:],
+        lib.quantize_per_channel(table, lib.tensor([0.1, 0.2]), lib.tensor([0, 1]), 0, lib.qint8),
+        lib.quantize_per_channel(table, lib.tensor([0.1, 0.2, 1.0]), lib.tensor([0.0, 1.0, 0.5]), 1, lib.quint8),
+    ]  # fmt: skip
+
+
+def test_quantized_tensors_are_saved_and_read_as_by_pytorch():
+    for reader, found in files_of_each():
+        for again, t in zip(found, several(reader), strict=True):
+            assert repr(again) == repr(t) and again.stride() == t.stride() and again.qscheme() == t.qscheme()
+    assert repr(pickle.loads(pickle.dumps(several(torchlite)))) == repr(several(torchlite))
+
+
+def test_a_quantized_tensor_has_a_storage_of_its_own():
+    told = []
+    for lib in (torch, torchlite):
+        t = several(lib)[0]
+        module = lib.nn.Module()
+        module.register_buffer("t", t)
+        again = copy.deepcopy(module).t
+        apart = again.data_ptr() != t.data_ptr()
+        told.append((repr(again), again.stride(), apart, t.untyped_storage().nbytes(), str(t.storage().dtype)))
+        told[-1] += (t.storage_type().__name__, t.untyped_storage().data_ptr() == t.data_ptr(), len(t.storage()))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("told", [
+    ("per_tensor_affine", 0.1), ("per_channel_affine", [0.1], [0], 0), ("per_channel_affine", [0.1, 0.2], [0, 1], 2),
+    ("per_tensor_affine", 0.1, 0, 1), ("per_channel_affine", 0.1, 0, 0),
+])  # fmt: skip
+def test_quantizers_that_do_not_fit_are_refused(told):
+    lib = torchlite
+    t = lib.quantize_per_tensor(lib.arange(6.0).view(2, 3), 0.1, 0, lib.qint8)
+    make, (storage, offset, size, stride, _, *rest) = t.__reduce_ex__(2)
+    scheme, *more = told
+    wrong = (getattr(lib, scheme), *[lib.tensor(v) if isinstance(v, list) else v for v in more])
+
+    class Told:
+        def __reduce__(self):
+            return make, (storage, offset, size, stride, wrong, *rest)
+
+    file = io.BytesIO()
+    lib.save(Told(), file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError):
+        lib.load(file)

@@ -61,6 +61,7 @@ from torchlite.amp.autocast_mode import clear_autocast_cache as clear_autocast_c
 from torchlite.compiler import compile as compile
 from torchlite.queries import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from torchlite import compiler as compiler
+from torchlite import compiler_backends as compiler_backends
 from torchlite._higher_order_ops.cond import cond as cond
 from torchlite import cpu as cpu
 from torchlite import cuda as cuda
@@ -205,6 +206,9 @@ NoneType: _Missing
 NumberType: _Missing
 OptionalType: _Missing
 PyObjectType: _Missing
+QInt32Storage: _OfDtype
+QInt8Storage: _OfDtype
+QUInt8Storage: _OfDtype
 RRefType: _Missing
 ShortStorage: _OfDtype
 ShortTensor: _tensortype

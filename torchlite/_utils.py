@@ -13,12 +13,12 @@ from .core.machine import format as _format
 from .core.values import DeviceLike
 from .core.values.device import device as _Device
 from .core.values.dtype import dtype as _dtype
+from .nested._strided import _rebuild_nested_tensor
 from .nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
 from .operations.making.pickles import (
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,
     _rebuild_meta_tensor_no_storage,
-    _rebuild_nested_tensor,
     _rebuild_qtensor,
     _rebuild_sparse_tensor,
     _rebuild_tensor,

@@ -119,8 +119,10 @@ def compile(
     if mode not in (None, *_MODES) and backend in (None, "inductor"):
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     told = {"mode": mode if mode != "default" else None, "options": options}
-    more = {name: value for name, value in told.items() if value}
-    given = _unchanged if disable else functools.partial(_compiled, backend=backend, fullgraph=fullgraph, **more)
+    more: dict[str, Any] = {name: value for name, value in told.items() if value}
+    given: Any = functools.partial(_compiled, backend=backend, fullgraph=fullgraph, **more)
+    if disable:
+        given = _unchanged
     return given if model is None else given(model)
 
 

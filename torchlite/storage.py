@@ -38,8 +38,9 @@ def _in_pickles(memory: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return __reduce__
 
 
+_kind: Any
 for _kind in (TypedStorage, UntypedStorage):
-    _kind.__reduce__ = _in_pickles(_kind.__reduce__)  # type: ignore[assignment, method-assign]
+    _kind.__reduce__ = _in_pickles(_kind.__reduce__)
 
 
 def _load_from_bytes(b: bytes) -> Any:

@@ -6,6 +6,7 @@ What a function does, it does on each component, along dimensions that are one l
 from __future__ import annotations
 
 import functools
+import itertools
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from ..core.machine import Tensor
 from ..core.machine.format import said_of_history
 from ..core.machine.registry import registry
 from ..core.state import local
-from ..core.values import dt, missing_kernel_of, warn_once, wrap_dim
+from ..core.values import dt, missing_kernel_of, shown_in, spelled, warn_once, wrap_dim
 from ..operations.formulas import tensors
 from ._internal.by_name import call_by_rule, name_of, without_elements
 
@@ -76,6 +77,13 @@ class StridedNested(Tensor):
         """The components one beneath the other in a dense tensor, with `padding` where they have nothing."""
         return _padded(self, padding, output_size)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        parts = [t.contiguous() for t in self._components]
+        starts = [0, *itertools.accumulate([t.numel() for t in parts])][: len(parts)]
+        geometry = [[list(t.shape) for t in parts], [list(t.stride()) for t in parts], starts]
+        flat = tensors.cat([t.reshape(-1) for t in parts]) if parts else tensors.empty(0)
+        return spelled(_rebuild_nested_tensor), (flat, *[tensors.tensor(each, dtype=dt.int64) for each in geometry])
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         parts = [t.detach().requires_grad_(self.requires_grad) for t in self._components]
         shown = [textwrap.indent(repr(t), "  ", lambda line: True) for t in parts]
@@ -99,6 +107,16 @@ class StridedNested(Tensor):
             one = args[0] if isinstance(args[0], Tensor) else args[0][0]
             raise missing_kernel_of(name, _Named(one._backend.device))
         return rule(func, *args, **(kwargs or {}))
+
+
+@shown_in("torch._utils")
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> StridedNested:
+    places = zip(sizes.tolist(), strides.tolist(), storage_offsets.tolist(), strict=True)
+    parts = [buffer.as_strided(size, stride, start) for size, stride, start in places]
+    filled = [t for t in parts if t.numel()]
+    if bool(filled) != bool(buffer.numel()) or len({t.storage_offset() for t in filled}) < len(filled):
+        raise RuntimeError("the parts of a nested tensor do not fit together, or are not read yet in a legacy file")
+    return StridedNested(parts)
 
 
 class _Named:

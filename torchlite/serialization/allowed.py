@@ -13,10 +13,11 @@ from typing import Any
 from ..core.machine import Tensor
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import dt
+from ..core.values.schemes import SCHEMES
 from ..nested._internal.nested_tensor import NestedTensor
 from ..operations.making.legacy_types import TYPES
 from .calls import CALLS
-from .names import Missing, name_of, storage_type
+from .names import name_of, storage_type
 
 BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
 
@@ -64,7 +65,7 @@ _NAMED: dict[str, Any] = {
     **_under("torch.cuda", "BoolTensor" + _TENSORS, TYPES.__getitem__),
     **_under("torch.sparse", _TENSORS, TYPES.__getitem__),
     **_under("torch.cuda.sparse", _TENSORS, TYPES.__getitem__),
-    **_under("torch", _SCHEMES, Missing),
+    **_under("torch", _SCHEMES, lambda full: SCHEMES[full.removeprefix("torch.")]),
 }
 
 

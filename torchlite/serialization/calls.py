@@ -20,6 +20,7 @@ from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import Size, dt
 from ..core.values.device import device
 from ..core.values.layout import _get_layout, layout, sparse_coo
+from ..core.values.schemes import qscheme
 from ..faces.graphs import _DimRange
 from ..nested._internal.nested_tensor import _rebuild_njt
 from ..nn.parameter import Parameter
@@ -182,6 +183,32 @@ def _sparse(bounds: Bounds, args: tuple[Any, ...]) -> None:
     bounds.make(values.nbytes)
 
 
+def _quantized(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """A storage of integers, where in it a tensor is, and what they stand for."""
+    storage, _, size, stride, told, *_ = args
+    pay_for_tensor(bounds, storage, None, size, stride)
+    if getattr(storage, "dtype", None) not in dt.QUANTIZED:
+        raise pickle.UnpicklingError(f"a quantized tensor is made of integers, and not of {shown(storage)}")
+    _fit((told,), (tuple,))
+    _fit(told, (qscheme, _number, int), (qscheme, Tensor, Tensor, int))
+    channels = [t for t in told if isinstance(t, Tensor)]
+    if channels and not (
+        -1 < told[3] < len(size) and all([t.dim() == 1 and t.numel() == size[told[3]] for t in channels])
+    ):
+        raise pickle.UnpicklingError("the scales and zero points do not fit the size of a quantized tensor")
+
+
+def _nested(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """The elements of components, and where in these each has its own."""
+    _fit(args, (Tensor, Tensor, Tensor, Tensor))
+    _, sizes, strides, starts = args
+    if any([t.dtype is not dt.int64 for t in args[1:]]) or sizes.shape != strides.shape or sizes.dim() > 2:
+        raise pickle.UnpicklingError("the parts of a nested tensor do not fit together")
+    if starts.shape != sizes.shape[:1]:
+        raise pickle.UnpicklingError("the parts of a nested tensor do not fit together")
+    bounds.pay(_TENSOR * (1 + starts.numel()) + 2 * _OBJECT * sizes.numel())
+
+
 _JAGGED = {
     "values": Tensor, "offsets": Tensor, "lengths": (Tensor, type(None)), "_ragged_idx": int, "_metadata_cache": dict,
     "requires_grad": bool,
@@ -200,6 +227,9 @@ def _jagged(bounds: Bounds, args: tuple[Any, ...]) -> None:
         raise pickle.UnpicklingError("the bounds of a nested tensor are the sizes of tensors")
     bounds.pay(_TENSOR + _OBJECT * (len(_JAGGED) + len(told)))
     bounds.make(parts["offsets"].nbytes)
+
+
+_number = (int, float)
 
 
 def _refused(bounds: Bounds, args: tuple[Any, ...]) -> None:
@@ -228,15 +258,13 @@ _REBUILDERS: dict[str, tuple[Any, Check]] = {
     "torch._utils._rebuild_parameter_with_state": (_utils._rebuild_parameter_with_state, _parameter_with_state),
     "torch._utils._rebuild_device_tensor_from_numpy": (_utils._rebuild_device_tensor_from_numpy, _moved),
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": (_utils._rebuild_device_tensor_from_cpu_tensor, _moved),
-    "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _refused),
+    "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _quantized),
     "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _sparse),
-    "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _refused),
+    "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _nested),
     "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _refused),
     "torch.nested._internal.nested_tensor._rebuild_njt": (_rebuild_njt, _jagged),
 }
 _REBUILD_CHECKS: dict[Any, Check] = dict(_REBUILDERS.values())
-
-_number = (int, float)
 
 CALLS: dict[str, tuple[Any, Check]] = {
     "collections.OrderedDict": (collections.OrderedDict, _ordered),

@@ -44,7 +44,7 @@ class Bytes(StorageType):
 # One object each, so that pickles name each once.
 STORAGE_TYPES: dict[str, StorageType] = {name: StorageType(name) for name in STORAGES} | {"UntypedStorage": Bytes()}
 
-MISSING_STORAGES = frozenset(("QInt8Storage", "QInt32Storage", "QUInt8Storage", "QUInt4x2Storage", "QUInt2x4Storage"))
+MISSING_STORAGES = frozenset(("QUInt4x2Storage", "QUInt2x4Storage"))
 
 
 class Missing:

@@ -62,7 +62,7 @@ class UntypedStorage(StorageBase):
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
         home, array = t._backend.home if t._backend.shows else t._backend.real, t._array
-        if home.handed:
+        if home.handed or home.quantized:
             home, array = home.behind(array)
         return cls.over(home.storage(array), home)  # sparse ones say that there is none
 

@@ -328,6 +328,6 @@ STORAGES: dict[str, Any] = {
     storage_name(d): _OfDtype(
         storage_name(d), (), {"dtype": d, "__module__": "torch", "__doc__": f"Storages with elements of {d}."}
     )
-    for d in dt.DTYPES
+    for d in (*dt.DTYPES, *dt.QUANTIZED)
     if d.has_storage
 }

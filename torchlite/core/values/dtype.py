@@ -117,6 +117,8 @@ _NAMED_ONLY: tuple[dtype, ...] = (
       for u in ("", "u") for n in range(1, 8)),
 )  # fmt: skip
 
+QUANTIZED = tuple([d for d in _NAMED_ONLY if d.name in ("qint8", "quint8", "qint32")])  # of quantized tensors
+
 _ABBREVIATED = {
     "bfloat16": "bf16", "bool": "b8", "complex32": "c32", "complex64": "c64", "complex128": "c128",
     "float4_e2m1fn_x2": "f4e2m1fnx2", "bits1x8": "b1x8", "bits2x4": "b2x4", "bits4x2": "b4x2", "bits8": "b8x1",

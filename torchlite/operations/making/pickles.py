@@ -9,6 +9,7 @@ from typing import Any
 
 from ...backends.base import get_backend
 from ...backends.lazy import CONJ, NEG, flipped
+from ...backends.of_integers import INTEGERS, PerChannel, PerTensor, quantized
 from ...core.declare import method
 from ...core.machine import Tensor, as_class, dispatch, functions, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage
@@ -45,6 +46,10 @@ def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
         more = (t._array.coalesced,) if t.is_sparse else ()
         return _rebuild_sparse_tensor, (t.layout, (*t._array.parts(), t.shape, *more))
     size, stride = tuple(t.shape), t.stride()
+    if t.is_quantized:
+        integers = TypedStorage(wrap_storage=UntypedStorage.of(t), dtype=t.dtype)
+        told = (t.qscheme(), *t._array.quantizer)
+        return _rebuild_qtensor, (integers, t.storage_offset(), size, stride, told, t.requires_grad, OrderedDict())
     if t.is_meta:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
     raw = UntypedStorage.of(t)
@@ -209,13 +214,19 @@ def _moved(t: Tensor, dtype: dt.dtype, device: DeviceLike, requires_grad: bool) 
     return t._require_grad(True) if requires_grad else t
 
 
-def _refused(kind: str) -> Callable[..., Any]:
-    def rebuild(*args: Any) -> Any:
-        raise NotImplementedError(f"torchlite has no {kind} tensors, and this file holds one")
+@shown_in("torch._utils")
+def _rebuild_qtensor(
+    storage: Any, storage_offset: int, size: Any, stride: Any, quantizer_params: Any, requires_grad: bool,
+    backward_hooks: Any,
+) -> Tensor:  # fmt: skip
+    scheme, *told = quantizer_params
+    kind = {"per_tensor_affine": PerTensor}.get(scheme.name, PerChannel)
+    if not scheme.name.startswith(("per_tensor_affine", "per_channel_affine")):
+        raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
+    integers = located(storage, INTEGERS[storage.dtype.name], storage_offset, size, stride)
+    return quantized(integers, kind(*told), storage.dtype)
 
-    return rebuild
 
-
-_rebuild_qtensor = _refused("quantized")
-_rebuild_nested_tensor = _refused("nested")
-_rebuild_wrapper_subclass = _refused("wrapper-subclass")
+@shown_in("torch._utils")
+def _rebuild_wrapper_subclass(*args: Any) -> Any:
+    raise NotImplementedError("torchlite has no wrapper-subclass tensors, and this file holds one")

@@ -181,7 +181,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def _copied(t: Tensor, memo: dict[int, Any]) -> Tensor:
     """What `t` holds in memory of its own, in a tensor of its class, which says how such tensors are made."""
-    if t._backend.handed or t.is_meta or t._backend.lazy or t.layout is not strided:
+    if t._backend.handed or t._backend.quantized or t.is_meta or t._backend.lazy or t.layout is not strided:
         made = local.state.within(silent(local.state.mode), t.clone)
         _check_class(made, t, "wrapper", "clone", "for which cloning")
         return made
