@@ -2,11 +2,13 @@
 
 import copy
 import importlib
+import io
 import pickle
 import random
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torchlite
@@ -163,14 +165,6 @@ def test_pipes_are_pickled_and_copied():
             assert [list(batch) for batch in again] == [list(batch) for batch in made]
 
 
-def test_pipes_that_are_not_made_say_so():
-    pipe, _ = sources(torchlite)
-    with pytest.raises(NotImplementedError, match="torchlite has no pipe that does what `routed_decode` does"):
-        pipe().routed_decode()
-    with pytest.raises(AttributeError, match=r"torchlite has no torch\.utils\.data\.datapipes\.iter\.RoutedDecoder"):
-        torchlite.utils.data.datapipes.iter.RoutedDecoder()
-
-
 def third(x):
     return x % 3
 
@@ -325,3 +319,36 @@ def test_columns_and_the_arguments_of_functions(torch, tell):
     pipe, _ = sources(torch)
     for bad in (lambda: pipe().map(total), lambda: pipe().map(negated, [0, 1]), lambda: pipe().filter(total, [0])):
         attempt(tell, "arguments", bad)
+
+
+@same_story
+def test_what_data_hold_is_told_by_the_endings_of_their_names(torch, tell):
+    utils = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.utils.decoder")
+    names = {"json": b"[1]", "txt": b"a", "cls2": b"3", "pickle": pickle.dumps(2), "pt": b"b", "": b"c", "foo": b"d"}
+    tell({name: utils.basichandlers(name, data) for name, data in names.items()})
+    tell(utils.extension_extract_fn("a/b.c.json"), utils.extension_extract_fn("abc"))
+    decoder = utils.Decoder(utils.basichandlers)
+    tell(decoder([("a.json", b"1"), ("_a.json", b"2"), ("b.foo", b"x"), ("c.txt", io.BytesIO(b"y"))]))
+    decoder.add_handler(lambda ending, data: "first" if ending == "txt" else None)
+    tell(decoder([("a.json", b"1"), ("c.txt", b"y")]))
+
+    iter = torch.utils.data.datapipes.iter
+    source = iter.IterableWrapper([("a.json", b'{"x": 2}'), ("b.foo", io.BytesIO(b"z"))])
+    with pytest.warns(FutureWarning, match="routed_decode"):
+        pipe = source.routed_decode()
+    pipe.add_handler(lambda ending, data: data * 2 if ending == "foo" else None)
+    tell(list(pipe), len(pipe), type(pipe).__name__)
+
+
+@same_story
+def test_images_are_decoded_as_what_is_asked_for(torch, tell):
+    image = pytest.importorskip("PIL.Image")
+    utils = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.utils.decoder")
+    file = io.BytesIO()
+    image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(file, "png")
+    for kind in ("l", "l8", "rgb", "rgb8", "rgba", "torch", "torchrgb8", "pil", "pill"):
+        made = utils.imagehandler(kind)("png", file.getvalue())
+        tell(kind, type(made).__name__, np.asarray(made).dtype, np.asarray(made).tolist())
+    tell(utils.imagehandler("rgb")("txt", b""), utils.mathandler()("txt", b""))
+    with pytest.raises(AssertionError, match="unknown image specification: xx"):
+        utils.imagehandler("xx")

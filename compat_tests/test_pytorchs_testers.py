@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 TESTERS = """
     autograd_function_db common_cuda common_device_type common_jit common_methods_invocations common_mkldnn
-    common_modules common_mps common_nn common_optimizers logging_utils common_quantized common_utils composite_compliance
-    custom_op_db custom_tensor hop_db jit_utils opinfo.core opinfo.definitions opinfo.refs optests
+    common_modules common_mps common_nn common_optimizers common_quantized common_utils composite_compliance
+    custom_op_db custom_tensor hop_db jit_utils logging_utils opinfo.core opinfo.definitions opinfo.refs optests
 """
 
 

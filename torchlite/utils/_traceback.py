@@ -102,7 +102,7 @@ def _calling_at(tb: TracebackType, filename: str) -> CodeType:
     """Code that calls `take` where a frame has stopped."""
     code = tb.tb_frame.f_code
     line, end, start, stop = next(itertools.islice(code.co_positions(), tb.tb_lasti // 2, None))
-    place = {"lineno": line, "end_lineno": end, "col_offset": start, "end_col_offset": stop}
+    place: dict[str, Any] = {"lineno": line, "end_lineno": end, "col_offset": start, "end_col_offset": stop}
     call = ast.Call(ast.Name("take", ast.Load(), **place), [], [], **place)
     tree = ast.Module([ast.Expr(call, **place)], [])
     return compile(tree, filename, "exec").replace(co_name=code.co_name, co_qualname=code.co_qualname)

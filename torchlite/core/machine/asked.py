@@ -102,6 +102,8 @@ class _AskingOperator(_Asking):
 class _AskingAccess(_Asking):
     """What reads or writes an attribute. Handlers know such functions by the name of their type."""
 
+    __self__: Any
+
     def __init__(self, name: str, plain: Callable[..., Any], part: bool) -> None:
         super().__init__(name, plain)
         self.part = part

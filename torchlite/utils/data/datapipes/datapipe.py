@@ -19,8 +19,6 @@ class _Pipe:
 
     def __getattr__(self, name: str) -> Any:
         function = type(self).functions.get(name)
-        if function is None and name == "routed_decode":
-            raise NotImplementedError(f"torchlite has no pipe that does what `{name}` does in PyTorch")
         if function is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}")
         return functools.partial(function, self)

@@ -19,6 +19,7 @@ from .combining import DemultiplexerIterDataPipe as Demultiplexer
 from .combining import ForkerIterDataPipe as Forker
 from .files import FileListerIterDataPipe as FileLister
 from .files import FileOpenerIterDataPipe as FileOpener
+from .files import RoutedDecoderIterDataPipe as RoutedDecoder
 from .files import StreamReaderIterDataPipe as StreamReader
 from .functions import checked_function
 from .grouping import GrouperIterDataPipe as Grouper
@@ -27,13 +28,9 @@ from .wrapping import IterableWrapper
 
 __all__ = [
     "Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper",
-    "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher",
-    "Zipper",
+    "IterableWrapper", "Mapper", "Multiplexer", "RoutedDecoder", "Sampler", "ShardingFilter", "Shuffler",
+    "StreamReader", "UnBatcher", "Zipper",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"torchlite has no torch.utils.data.datapipes.iter.{name}; there are {', '.join(__all__)}")
 
 
 class _Through(IterDataPipe[Any]):

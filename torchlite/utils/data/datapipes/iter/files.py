@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from io import IOBase
 from typing import Any
 
+from .....core.values import warn
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
+from ..utils import decoder
 from ..utils.common import StreamWrapper, get_file_binaries_from_pathnames, get_file_pathnames_from_root
 from .wrapping import IterableWrapper
 
-__all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "StreamReaderIterDataPipe"]
+__all__ = [
+    "FileListerIterDataPipe",
+    "FileOpenerIterDataPipe",
+    "RoutedDecoderIterDataPipe",
+    "StreamReaderIterDataPipe",
+]
 
 
 class _Sized(IterDataPipe[Any]):
@@ -82,3 +89,34 @@ class StreamReaderIterDataPipe(IterDataPipe[Any]):
                     break
             if isinstance(stream, StreamWrapper):
                 stream.close()
+
+
+@functional_datapipe("routed_decode")
+class RoutedDecoderIterDataPipe(IterDataPipe[Any]):
+    """Pairs of a path and what its data hold, by the ending of the path."""
+
+    def __init__(
+        self, datapipe: Iterable[tuple[str, Any]], *handlers: decoder.Handler,
+        key_fn: Callable[[str], str] = decoder.extension_extract_fn,
+    ) -> None:  # fmt: skip
+        warn(
+            "`RoutedDecoderIterDataPipe()` and its functional API `.routed_decode()` are deprecated since 1.12 and "
+            "will be removed in 1.13.\nSee https://github.com/pytorch/data/issues/163 for details.",
+            FutureWarning,
+        )
+        self.datapipe = datapipe
+        asked = handlers or (decoder.basichandlers, decoder.imagehandler("torch"))
+        self.decoder = decoder.Decoder(*asked, key_fn=key_fn)
+
+    def add_handler(self, *handler: decoder.Handler) -> None:
+        """Ask these first."""
+        self.decoder.add_handler(*handler)
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for path, data in self.datapipe:
+            yield path, self.decoder([(path, data)])[path]
+
+    def __len__(self) -> int:
+        if not isinstance(self.datapipe, Sized):
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
+        return len(self.datapipe)
