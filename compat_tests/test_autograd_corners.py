@@ -173,6 +173,12 @@ def test_a_kept_gradient_has_memory_of_its_own(torch, tell):
 
 
 @same_story
+def test_the_function_variable_is_no_more(torch, tell):
+    import_module(f"{torch.__name__}.autograd.variable")
+    torch.autograd.variable(torch.ones(2), requires_grad=True)
+
+
+@same_story
 def test_hooks_on_several_tensors_want_all_to_require_grad(torch, tell):
     tensors = [torch.ones(2, requires_grad=True), torch.ones(2)]
     _tried(tell, torch.autograd.graph.register_multi_grad_hook, tensors, print)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from ..absent import lacking, listing
 from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
@@ -18,6 +20,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import gradcheck, gradgradcheck  # now, since the module would hide the function of its name
+from .variable import Variable  # for the same reason
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
@@ -27,19 +30,21 @@ __all__ = [
 
 live_here(globals(), "backward", "grad")
 
+
+def variable(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises an error: `torch.tensor` makes tensors."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
 # Loaded when first used: modules, and names with the module that has them.
-_MODULES = frozenset(
-    (
-        "anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "profiler_legacy",
-        "profiler_util", "variable",
-    )
-)
+_MODULES = frozenset((
+    "anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "profiler_legacy", "profiler_util",
+))  # fmt: skip
 _HOME = {
     "DeviceType": "profiler_util",
     "Function": "function",
     "NestedIOFunction": "function",
     "SavedTensor": "saved_hooks",
-    "Variable": "variable",
     "_disable_profiler": "profiler",
     "_is_checkpoint_valid": "current_pass",
     "_profiler_enabled": "profiler",

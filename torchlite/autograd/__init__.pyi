@@ -1,6 +1,7 @@
 # Written by `python -m torchlite.stubs`.
 # mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
 from typing import Any as _Any
+from typing import NoReturn as _NoReturn
 from builtins import bool as _bool
 
 from torchlite.autograd.profiler_util import DeviceType as DeviceType
@@ -51,7 +52,7 @@ from torchlite.autograd.anomaly_mode import set_detect_anomaly as set_detect_ano
 from torchlite.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlite.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from torchlite.autograd import tensor_hooks as tensor_hooks
-from torchlite.autograd import variable as variable
 
 def is_grad_enabled() -> _bool: ...
 profiler_legacy: _Any
+def variable(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
