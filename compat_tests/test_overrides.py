@@ -412,3 +412,16 @@ def test_functions_in_python_tell_of_all_that_has_a_default(torch, tell):
         F.cross_entropy(x[0, 0], labels), F.mse_loss(x, target=x), F.embedding(labels, x[0, 0]), F.one_hot(labels)
         torch.norm(x), x.norm(), torch.split(x, 2, 3), x.split(2), torch.unique(x), torch.tensordot(x, x, 4)
         torch.nn.ReLU()(x), torch.add(x, x), x.sum(0)
+
+
+@same_story
+def test_handlers_are_told_of_powers_by_the_name_of_the_method(torch, tell):
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            tell(func.__name__, func is torch.Tensor.__pow__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Named)
+    x**2
+    2**x

@@ -161,7 +161,7 @@ pow_ = _quicker(number_pow, any_pow)
 publish_as("pow", pow_, method=False, general=any_pow)
 _any: Any = Tensor.pow
 publish_as("pow", _quicker(pow_scalar.function(True), _any), function=False, general=_any)
-method("__pow__")(left_to_other(Tensor.pow))
+Tensor.__pow__ = left_to_other(Tensor.pow)  # type: ignore[method-assign]  # handlers are told of it by its name, "pow"
 
 
 @method("__rpow__")
