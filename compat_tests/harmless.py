@@ -169,7 +169,7 @@ def outcomes(library: str, files: Iterable[tuple[str, bytes, Path | None]]) -> I
     They are loaded in a child, which dies of what they do; the next one goes on where it died.
     """
     waiting = iter(files)
-    importlib.import_module(library)
+    _load_ordinary(library)
     for first in waiting:
         batch = [first, *[item for _, item in zip(range(_BATCH - 1), waiting)]]
         while batch:
@@ -179,6 +179,16 @@ def outcomes(library: str, files: Iterable[tuple[str, bytes, Path | None]]) -> I
             if batch:
                 died = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
                 yield batch.pop(0)[0], f"harm: died of {died}"
+
+
+def _load_ordinary(library: str) -> None:
+    """Import what is imported when first needed, once for all children."""
+    torch = importlib.import_module(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for data in ORDINARY:
+            with contextlib.suppress(Exception):
+                torch.load(io.BytesIO(data))
 
 
 _BATCH = 500
@@ -205,8 +215,6 @@ def _tell(library: str, batch: list[tuple[str, bytes, Path | None]], told: Any) 
     limit_memory()
     gc.freeze()
     trial = Trial(library)
-    for data in ORDINARY:  # import what is imported when first needed
-        trial._load(data, None)
     if trial.ours:
         tracemalloc.start()
     for name, data, path in batch:

@@ -348,3 +348,14 @@ def test_what_is_made_again_is_its_own(torch: Any, tell: Any) -> None:
     with torch.inference_mode():
         tell(*[t.is_inference() for t in made()])
     tell(*[t.is_inference() for t in made()], torch.zeros(2, 2, requires_grad=True))
+
+
+@same_story
+def test_one_number_is_only_cast_to_halves(torch, tell):
+    for size in ((), (1,), (2,)):
+        for number in (1e300, 1j, 0.5):
+            for make in (torch.full, torch.zeros(3).new_full):
+                try:
+                    tell(make(size, number, dtype=torch.float16))
+                except RuntimeError as error:
+                    tell(str(error))

@@ -290,3 +290,22 @@ def test_quotients_as_methods(torch, tell):
     x = torch.arange(4.0)
     for name in ("div", "divide", "true_divide"):
         tell(getattr(x, name)(2), getattr(x, name)(x + 1), getattr(torch, name)(x, 2, out=torch.empty(4)))
+
+
+@same_story
+def test_what_is_sorted_into_resized_memory_lies_as_the_operand_does(torch, tell):
+    for x in (torch.arange(6.0).reshape(2, 3).t(), torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)):
+        for kinds in ({}, {"stable": True}):
+            out = torch.empty(0), torch.empty(0, dtype=torch.int64)
+            tell([t.stride() for t in torch.sort(x, dim=1, out=out, **kinds)])
+
+
+@same_story
+def test_running_totals_in_place_are_of_no_leaf_first_of_all(torch, tell):
+    for x in (torch.zeros(2, requires_grad=True), torch.zeros(2, requires_grad=True) * 1, torch.zeros(2)):
+        for name in ("cumsum_", "cumprod_"):
+            for dim, dtype in ((-2, None), (0, torch.float64), (-2, torch.float64)):
+                try:
+                    getattr(x, name)(dim, dtype=dtype)
+                except (IndexError, RuntimeError) as error:
+                    tell(type(error).__name__, str(error))

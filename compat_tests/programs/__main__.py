@@ -59,18 +59,21 @@ def main() -> int:
 
     began = time.monotonic()
     chosen = options.only or range(options.count)
+    last = chosen[0]
     groups: dict[str, list[Found]] = defaultdict(list)
     known: Counter[str] = Counter()
     different = set()
     try:
         for found in hunt(options.seed, chosen, options.module, options.jobs, options.scripts):
+            last = found.number
             known.update(found.known)
             if not found.known:
                 print(f"program {found.number}: {found.kind}\n{found.script}\n", flush=True)
                 groups[found.kind].append(found)
                 different.add(found.number)
     except KeyboardInterrupt:
-        print("interrupted; so far:\n")
+        print(f"interrupted; up to program {last}:\n")
+        chosen = chosen[: chosen.index(last) + 1]
     show(groups, options.show)
     for name, times in known.most_common():
         print(f"{times:6} × {name}: {CAUSES[name]}")

@@ -488,6 +488,14 @@ KNOWN = (
         ),
     ),
     Known(
+        "where nodes of leaves were made",
+        "torchlite makes a leaf's node when it is asked for, PyTorch when the leaf is first used; anomaly mode tells",
+        lambda program, d: (
+            d.field == "warnings" and says(program[-1].mode, "anomaly")
+            and says(" ".join(d.expected), "Error detected in torch::autograd::AccumulateGrad")
+        ),
+    ),
+    Known(
         "roots of -0.0 in float16",
         "PyTorch takes the root of float16 numbers as a power, whose signs of zero and infinity are others",
         lambda program, d: (

@@ -383,14 +383,23 @@ def _check_filling(self: Tensor, value: Tensor) -> None:
         )
 
 
+def write_number(t: Tensor, number: Any) -> None:
+    """A number, which must fit, everywhere in a tensor's memory; halves in memory of one element are only cast to."""
+    backend, d = t._backend.real, t.dtype
+    if d in dt.HALVES and t._array.size == 1:
+        array = local.state.quiet(backend.cast, fitting_array(number, dt.float64, backend), d.numpy)
+    else:
+        array = fitting_array(number, d, backend)
+    backend.write(t._array, array)
+
+
 def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
     value = values[1] if len(values) > 1 else 0
-    backend, d = self_._backend.real, self_.dtype
-    if d in dt.HALVES and self_._array.size == 1 and not isinstance(value, TensorBase):  # one number is only cast
-        value = local.state.quiet(backend.cast, fitting_array(value, dt.float64, backend), d.numpy)
-        backend.write(self_._array, value)
+    if isinstance(value, TensorBase):
+        backend = self_._backend.real
+        backend.write(self_._array, _filling(value, self_.dtype, backend))
     else:
-        backend.write(self_._array, _filling(value, d, backend))
+        write_number(self_, value)
     bump(self_)
 
 

@@ -26,7 +26,7 @@ from ...core.values.layout import (
     preserve_format,
 )
 from ...kernels.cpu_random.arithmetic import multiply_add
-from .copy import check_format
+from .copy import check_format, write_number
 from .factory import factory
 
 
@@ -74,8 +74,7 @@ def settled(fresh: Tensor) -> Tensor:
 
 
 def _with_value(fresh: Tensor, value: Any) -> Tensor:
-    backend = fresh._backend
-    backend.write(fresh._array, fitting_array(value, fresh.dtype, backend))
+    write_number(fresh, value)
     return fresh
 
 

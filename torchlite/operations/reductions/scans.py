@@ -47,16 +47,16 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
     return op(t.flip(dim), dim).flip(dim)
 
 
+def _keeps_dtype(self: Tensor, dim: int, dtype: dt.dtype) -> None:
+    if dtype is not self.dtype:
+        differs = f"input tensor dtype {self.dtype.cname} and output tensor dtype {dtype.cname} should match"
+        raise RuntimeError(f"Bad in-place call: {differs}")
+
+
 def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
     """In place, the dtype must stay."""
-    wrap_dim(values[op.dim_at], values[0].dim())  # type: ignore[index]
     at: Any = op.dtype_at
-    asked, d = values[at], values[0].dtype
-    if asked is not None and asked is not d:
-        raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {d.cname} and output tensor dtype {asked.cname} should match"
-        )
-    values[at] = d
+    values[at] = values[at] or values[0].dtype
     return Along.apply_in_place(op, values)
 
 
@@ -68,7 +68,10 @@ def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[
     return prepared
 
 
-_RUNNING: dict[str, Any] = {"integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True}
+_RUNNING: dict[str, Any] = {
+    "integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "check_in_place": _keeps_dtype,
+    "by_form": True,
+}  # fmt: skip
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.add.accumulate(array, axis, carried(array)).astype(array.dtype, copy=False),

@@ -59,7 +59,9 @@ def _arranged_as_operand(op: Along, outputs: Any, values: Any) -> Any:
     return several if outputs.__class__ is tuple else several[0]
 
 
-_SORTING: dict[str, Any] = {"refuse": _refuse_sort, "exact_out": True, "arranged": _arranged_as_operand}
+_SORTING: dict[str, Any] = {
+    "refuse": _refuse_sort, "exact_out": True, "arranged": _arranged_as_operand, "elementwise": True,
+}  # fmt: skip
 _BY_DIM = "(Tensor self, int dim=-1, bool descending=False)"
 sort = Along(f"sort{_BY_DIM} -> (Tensor values, Tensor indices)", _sort, put_at, result=INDICES, **_SORTING)
 sort_stable = Along(
