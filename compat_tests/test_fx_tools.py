@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib
 import pickle
 import re
 import typing
@@ -304,3 +305,13 @@ def test_the_debugger_is_entered(lib):
     assert "import pdb; pdb.set_trace()\n" in made.code.replace("    ", "")
     made.recompile()
     assert "pdb" not in made.code
+
+
+@pytest.mark.parametrize("name", [
+    "experimental.accelerator_partitioner.Partitioner", "experimental.unify_refinements.infer_symbolic_types",
+    "experimental.graph_gradual_typechecker.GraphTypeChecker", "experimental.meta_tracer.symbolic_trace",
+])  # fmt: skip
+def test_what_is_there_for_its_name_says_so(name):
+    module, _, last = f"fx.{name}".rpartition(".")
+    with pytest.raises(NotImplementedError, match=f"torchlite has no torch.fx.{name}"):
+        getattr(importlib.import_module(f"torchlite.{module}"), last)()
