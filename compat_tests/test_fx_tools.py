@@ -196,7 +196,62 @@ def test_names_that_code_may_use_are_more():
     assert told(torchlite) == told(torch)
 
 
+class Twin:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+@BOTH
+def test_containers_of_programs_are_taken_apart(lib):
+    trees, seen = fx_of(lib, "utils._pytree"), fx_of(lib, "fx._pytree")
+    trees.register_pytree_node(Twin, lambda t: ([t.first, t.second], None), lambda parts, _: Twin(*parts))
+    try:
+        seen.register_pytree_flatten_spec(Twin, lambda t, spec: [t.second, t.first])
+        spec = trees.tree_flatten((Twin(1, 2), [3]))[1]
+        assert seen.tree_flatten_spec((Twin(4, 5), [6]), spec) == [5, 4, 6]
+        program = lib.fx.symbolic_trace(lambda t: t.first - t.second, concrete_args={"t": Twin(lib.fx.PH, lib.fx.PH)})
+        assert program(Twin(7, 9)) == 2
+    finally:
+        del seen.SUPPORTED_NODES[Twin]
+        trees._deregister_pytree_node(Twin)
+
+
 # ---- passes
+
+
+def test_nodes_of_patterns_have_names():
+    def told(lib):
+        def pattern(pair):
+            made = lib.mm(*pair)
+            last = lib.relu(made) * 2
+            return last, {"product": made, "last": last}
+
+        def program(a, b):
+            return lib.relu(lib.mm(a, b) * 1) * 2 + lib.relu(lib.mm(b, a)) * 2
+
+        made = fx_of(lib, "fx.passes.utils.matcher_with_name_node_map_utils")
+        traced = lib.fx.symbolic_trace(pattern, concrete_args={"pair": (lib.fx.PH, lib.fx.PH)})
+        found = made.SubgraphMatcherWithNameNodeMap(traced).match(lib.fx.symbolic_trace(program).graph)
+        with pytest.raises(AssertionError) as refused:
+            made._split_to_graph_and_name_node_map(traced)
+        return [(str(m.name_node_map), str(m.returning_nodes)) for m in found], str(refused.value)
+
+    assert told(torchlite) == told(torch)
+
+
+def test_nodes_keep_what_modules_are_made_of():
+    def told(lib):
+        nn, made = lib.nn, fx_of(lib, "fx.passes.param_fetch")
+        parts = nn.Linear(2, 2), nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1)
+        module = lib.fx.symbolic_trace(nn.Sequential(*parts, nn.ReLU()))
+        made.lift_lowering_attrs_to_nodes(module)
+        kept = [n.attrs_for_lowering for n in module.graph.nodes if n.op == "call_module"]
+        assert kept[0]["weight"] is parts[0].weight
+        with pytest.raises(RuntimeError, match="Tanh is not in the module_fetch_book yet"):
+            made.extract_attrs_for_lowering(nn.Tanh())
+        return [{k: v for k, v in of.items() if not isinstance(v, lib.Tensor)} for of in kept]
+
+    assert told(torchlite) == told(torch)
 
 
 MERGED = {

@@ -126,7 +126,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "FxNetMinimizerBadModuleError FxNetMinimizerResultMismatchError FxNetMinimizerRunFuncError _MinimizerBase"
         " _MinimizerSettingBase", "",
     ),
-    "fx.passes.param_fetch": ("default_matching extract_attrs_for_lowering lift_lowering_attrs_to_nodes", ""),
     "fx.passes.reinplace": ("reinplace", ""),
     "fx.passes.runtime_assert": ("insert_deferred_runtime_asserts", ""),
     "fx.passes.splitter_base": ("FxNetAccNodesFinder Subgraph _SplitterBase _SplitterSettingBase", ""),

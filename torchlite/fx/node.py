@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
-Argument = Any
+Argument = ArgumentT = Any
 Target = Callable[..., Any] | str
 _legal_ops = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _side_effectful_functions: set[Any] = {operator.setitem, _assert, _assert_async}
