@@ -412,3 +412,9 @@ def test_functions_in_python_tell_of_all_that_has_a_default(torch, tell):
         F.cross_entropy(x[0, 0], labels), F.mse_loss(x, target=x), F.embedding(labels, x[0, 0]), F.one_hot(labels)
         torch.norm(x), x.norm(), torch.split(x, 2, 3), x.split(2), torch.unique(x), torch.tensordot(x, x, 4)
         torch.nn.ReLU()(x), torch.add(x, x), x.sum(0)
+
+
+def test_operands_in_lists_by_name_are_asked():
+    duck, one = Duck(), torch.ones(1)
+    assert torch.cat(tensors=[one, duck]) == (torch.cat, (Duck,), (), {"tensors": [one, duck]})
+    assert torch.stack(tensors=(duck,), dim=0) == (torch.stack, (Duck,), (), {"tensors": (duck,), "dim": 0})
