@@ -129,8 +129,6 @@ def test_arguments_that_stay_may_say_something_of_their_nodes(lib):
 
 
 def asserted(lib):
-    annotate = fx_of(lib, "fx.annotate").annotate  # noqa: F841
-
     class Asserted(lib.nn.Module):
         def __init__(self):
             super().__init__()
@@ -153,7 +151,6 @@ def test_assertions_are_rewritten():
         assert tracer.root.inner is module.inner
         return tracer.root_module_name, str(graph), code(lib.fx.GraphModule(tracer.root, graph))
 
-    # Where an argument by keyword alone has a default, PyTorch's function loses it.
     assert told(torchlite) == told(torch)
 
 
