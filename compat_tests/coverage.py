@@ -90,7 +90,8 @@ _INTRODUCTION = (
     "Every public name, and whether torchlite has it. *Partial* means that the name is there and that the suite knows "
     "of inputs on which it differs from PyTorch (`compat_tests/known_gaps.toml`). Not surveyed: "
     "ao, backends, export, jit, onnx, quantization, the rest of distributed (of its rpc there are names, which refuse "
-    "to be called) and of fx, the devices mps, mtia and xpu, and what is private. Written on {day} by "
+    "to be called) and of fx (of its type checkers, its partitioner and its tracer of forms there are such names), the "
+    "devices mps, mtia and xpu, and what is private. Written on {day} by "
     "`python -m compat_tests.coverage`."
 )
 _VALUES = (torch.dtype, torch.layout, torch.memory_format, torch.Generator, float)

@@ -425,3 +425,9 @@ def test_handlers_are_told_of_powers_by_the_name_of_the_method(torch, tell):
     x = torch.ones(2).as_subclass(Named)
     x**2
     2**x
+
+
+def test_operands_in_lists_by_name_are_asked():
+    duck, one = Duck(), torch.ones(1)
+    assert torch.cat(tensors=[one, duck]) == (torch.cat, (Duck,), (), {"tensors": [one, duck]})
+    assert torch.stack(tensors=(duck,), dim=0) == (torch.stack, (Duck,), (), {"tensors": (duck,), "dim": 0})

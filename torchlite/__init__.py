@@ -126,7 +126,8 @@ _ROOMS = (  # whose functions are shown as torch's own
     "streams", "symbolic",
 )  # fmt: skip
 _UNLISTED = """
-    BFloat16Storage BFloat16Tensor ComplexDoubleStorage ComplexFloatStorage HalfStorage HalfTensor Storage annotations
+    BFloat16Storage BFloat16Tensor ComplexDoubleStorage ComplexFloatStorage HalfStorage HalfTensor QInt32Storage
+    QInt8Storage QUInt8Storage Storage annotations
     broadcast_shapes channels_last channels_last_3d compiled_with_cxx11_abi contiguous_format eig from_dlpack jagged
     legacy_contiguous_format lstsq lu matrix_rank pca_lowrank per_channel_affine per_channel_affine_float_qparams
     per_channel_symmetric per_tensor_affine per_tensor_symmetric preserve_format register_backend segment_reduce

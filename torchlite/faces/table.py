@@ -77,6 +77,9 @@ FACES = {
     "_functorch.functional_call": Face(
         "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
     ),
+    "fx.passes.dialect": Face("Passes over graphs of operations."),
+    "fx.passes.dialect.common": Face(""),
+    "fx.passes.dialect.common.cse_pass": Face("", "fx.passes.cse: CSEPass get_CSE_banned_ops"),
     "_guards": Face("", "_subclasses.fake_tensor: active_fake_mode detect_fake_mode"),
     "_higher_order_ops.inline_asm_elementwise": Face(
         "What is written in the language of a processor.", absent="inline_asm_elementwise"

@@ -103,6 +103,32 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "_inductor.pattern_matcher": (
         "CallFunction Match PatternMatcherPass fwd_only joint_fwd_bwd register_graph_pattern register_replacement", "",
     ),
+    "fx.experimental._backward_state": ("BackwardState", ""),
+    "fx.experimental.accelerator_partitioner": ("DAG DAGNode PartitionResult Partitioner reset_partition_device", ""),
+    "fx.experimental.graph_gradual_typechecker": ("GraphTypeChecker Refine broadcast_types", ""),
+    "fx.experimental.meta_tracer": ("MetaAttribute MetaDeviceAttribute MetaProxy MetaTracer symbolic_trace", ""),
+    "fx.experimental.migrate_gradual_types": ("", ""),
+    "fx.experimental.migrate_gradual_types.constraint": (
+        "BinConstraintD BinConstraintT BinaryConstraint Conj Constraint DVar Disj F Prod T TVar is_dim", "",
+    ),
+    "fx.experimental.migrate_gradual_types.constraint_generator": ("ConstraintGenerator", ""),
+    "fx.experimental.migrate_gradual_types.constraint_transformation": ("transform_constraint", ""),
+    "fx.experimental.migrate_gradual_types.operation": ("", ""),
+    "fx.experimental.migrate_gradual_types.transform_to_z3": ("", ""),
+    "fx.experimental.partitioner_utils": (
+        "Device NodeLatency Partition PartitionLatency PartitionMode PartitionerConfig"
+        " get_latency_of_partitioned_graph get_partition_to_latency_mapping", "",
+    ),
+    "fx.experimental.unification": ("Var reify unify var variables", ""),
+    "fx.experimental.unification.core": ("reify unify", ""),
+    "fx.experimental.unify_refinements": ("infer_symbolic_types infer_symbolic_types_single_pass unify_eq", ""),
+    "fx.passes.net_min_base": (
+        "FxNetMinimizerBadModuleError FxNetMinimizerResultMismatchError FxNetMinimizerRunFuncError _MinimizerBase"
+        " _MinimizerSettingBase", "",
+    ),
+    "fx.passes.reinplace": ("reinplace", ""),
+    "fx.passes.runtime_assert": ("insert_deferred_runtime_asserts", ""),
+    "fx.passes.splitter_base": ("FxNetAccNodesFinder Subgraph _SplitterBase _SplitterSettingBase", ""),
     "export": ("Constraint Dim ExportedProgram ShapesCollection export load register_dataclass save unflatten", ""),
     "jit.frontend": ("", ""),
     "jit.quantized": ("", ""),

@@ -23,10 +23,11 @@ from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..utils import _pytree
+from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node
-from .proxy import ParameterProxy, Proxy, TracerBase
+from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 from .pytree_codegen import flattened
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
@@ -40,6 +41,9 @@ def is_fx_tracing() -> bool:
     return bool(_tracing)
 
 
+is_fx_symbolic_tracing = is_fx_tracing
+
+
 class PHBase:
     """Stands for an argument that is to stay one, where others are given values."""
 
@@ -48,6 +52,14 @@ class PHBase:
 
 
 PH = PHBase()
+
+
+class PHWithMeta(PHBase):
+    """One whose attributes the node of the argument has, too."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
 
 
 class ProxyableClassMeta(type):
@@ -138,6 +150,7 @@ class Tracer(TracerBase):
         self.root: Any = None
         self.module_stack: dict[str, Any] = {}
         self.num_calls: dict[str, int] = {}
+        self.scope, self.node_name_to_scope = Scope("", None), {}
 
     # ---- what a subclass may say
 
@@ -160,9 +173,10 @@ class Tracer(TracerBase):
         name = self.path_of_module(m)
         self.module_stack[name] = (name, type(m))
         try:
-            if self.is_leaf_module(m, name):
-                return self.create_proxy("call_module", name, args, kwargs)
-            return forward(*args, **kwargs)
+            with ScopeContextManager(self.scope or Scope("", None), Scope(name, type(m))):
+                if self.is_leaf_module(m, name):
+                    return self.create_proxy("call_module", name, args, kwargs)
+                return forward(*args, **kwargs)
         finally:
             self.module_stack.pop(name, None)
 
@@ -281,7 +295,9 @@ class Tracer(TracerBase):
 
         def placed(leaf: Any) -> Any:
             made = self.create_proxy("placeholder", f"{name}_{next(numbers)}", default, {})
-            if leaf is PH:
+            if isinstance(leaf, PHBase):
+                for attribute, held in vars(leaf).items():
+                    setattr(made.node, attribute, held)
                 return made
             message = f"{name} has been specialized to have value {leaf} but got another value"
             if leaf is None:
@@ -430,4 +446,4 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, A
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
-    return GraphModule(tracer.root, graph, name)
+    return _make_graph_module(tracer.root, graph, name)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import enum
-import importlib
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.values.device import device
 from ..core.values.dtype import dtype
@@ -28,9 +28,11 @@ magic_methods = {
     "lshift": "{} << {}", "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}", "xor": "{} ^ {}",
     "getitem": "{}[{}]", "matmul": "{} @ {}",
 }  # fmt: skip
-reflectable = (
-    "add", "and_", "div", "floordiv", "lshift", "mod", "mul", "or_", "pow", "rshift", "sub", "truediv", "xor", "matmul",
-)  # fmt: skip
+# Those that are asked of the second operand where the first does not know them.
+reflectable_magic_methods = {
+    name: form for name, form in magic_methods.items()
+    if name not in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert")
+}  # fmt: skip
 inplace_methods = {
     "iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}", "imod": "{} %= {}",
     "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}",
@@ -52,13 +54,28 @@ class PythonCode:
     _prologue_start: int = 0
 
 
-def _builtins() -> dict[str, Any]:
-    """The names that code may always use."""
-    torch = importlib.import_module(_ROOT)
-    return {
-        "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": device,
-        "fx_pytree": fx_pytree, "pytree": _pytree,
-    }  # fmt: skip
+class _CustomBuiltin(NamedTuple):
+    """What a name in code means, and the line that gives it to code that stands alone."""
+
+    import_str: str
+    obj: Any
+
+
+# The names that code may always use.
+_custom_builtins = {
+    "inf": _CustomBuiltin("from math import inf", math.inf),
+    "nan": _CustomBuiltin("from math import nan", math.nan),
+    "NoneType": _CustomBuiltin("NoneType = type(None)", type(None)),
+    "torch": _CustomBuiltin(f"import {_ROOT} as torch", sys.modules[_ROOT]),
+    "device": _CustomBuiltin(f"from {_ROOT} import device", device),
+    "fx_pytree": _CustomBuiltin(f"import {_ROOT}.fx._pytree as fx_pytree", fx_pytree),
+    "pytree": _CustomBuiltin(f"import {_ROOT}.utils._pytree as pytree", _pytree),
+}
+
+
+def _register_custom_builtin(name: str, import_str: str, obj: Any) -> None:
+    """Let code use one more name."""
+    _custom_builtins[name] = _CustomBuiltin(import_str, obj)
 
 
 class CodeGen:
@@ -157,8 +174,7 @@ class _Writing:
         self.returns = ""
         self.wrapped: dict[str, None] = {}  # functions whose calls are nodes when the code is traced again
         if namespace is not None:
-            for name, value in _builtins().items():
-                self.named(name, value)
+            self.globals.update({name: known.obj for name, known in _custom_builtins.items()})
 
     # ---- names
 
@@ -321,4 +337,4 @@ def _reached(base: str, target: Any) -> str:
     return base
 
 
-__all__ = ["CodeGen", "PythonCode", "inplace_methods", "magic_methods", "map_arg", "reflectable"]
+__all__ = ["CodeGen", "PythonCode", "inplace_methods", "magic_methods", "map_arg", "reflectable_magic_methods"]

@@ -12,12 +12,17 @@ from typing import Any
 
 from ..core.state import Holding
 from ..nn.modules.module import Module
-from .codegen import CodeGen, PythonCode
-from .node import Node, Target, _get_qualified_name, map_arg
+from .codegen import CodeGen, PythonCode, _custom_builtins
+from .codegen import _register_custom_builtin as _register_custom_builtin
+from .codegen import inplace_methods as inplace_methods
+from .codegen import magic_methods as magic_methods
+from .codegen import reflectable_magic_methods as reflectable_magic_methods
+from .node import Node, Target, map_arg
+from .node import _get_qualified_name as _get_qualified_name
+from .pytree_codegen import _PyTreeCodeGen as _PyTreeCodeGen
+from .pytree_codegen import _PyTreeInfo as _PyTreeInfo
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
-
-_TAKEN = frozenset(("NoneType", "device", "fx_pytree", "inf", "nan", "pytree", "torch"))
 
 
 class _Namespace:
@@ -51,7 +56,7 @@ class _Namespace:
 
 
 def _is_illegal(name: str, obj: Any) -> bool:
-    if name in keyword.kwlist or name in _TAKEN:
+    if name in keyword.kwlist or name in _custom_builtins:
         return True
     return name in vars(builtins) and vars(builtins)[name] is not obj
 
@@ -361,6 +366,3 @@ def _tabular(rows: Iterable[list[Any]], headers: list[str]) -> str:
     widths = [max([len(header) + 2, *[len(row[at]) for row in table[1:]]]) for at, header in enumerate(headers)]
     lines = ["  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=True)]).rstrip() for row in table]
     return "\n".join([lines[0], "  ".join(["-" * width for width in widths]), *lines[1:]])
-
-
-qualified_name = _get_qualified_name

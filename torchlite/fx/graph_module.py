@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.values import bear_name, warn
 from ..nn.modules.module import Module
-from .codegen import PythonCode
+from .codegen import PythonCode, _custom_builtins
 from .graph import Graph
 from .pytree_codegen import _PyTreeCodeGen
 
@@ -45,16 +45,8 @@ def _forward_from_src(src: str, names: dict[str, Any]) -> Callable[..., Any]:
 
 def _format_import_statement(name: str, obj: Any) -> str:
     """The line that gives code one of the names that it uses."""
-    if name in ("inf", "nan"):
-        return f"from math import {name}"
-    if name == "NoneType":
-        return "NoneType = type(None)"
-    if name == "torch":
-        return f"import {obj.__name__} as torch" if obj.__name__ != "torch" else "import torch"
-    if name == "device":
-        return f"from {_ROOT} import device"
-    if name in ("fx_pytree", "pytree"):
-        return f"import {_ROOT}.utils._pytree as {name}"
+    if name in _custom_builtins:
+        return _custom_builtins[name].import_str
     home, _, attribute = f"{obj.__module__}.{obj.__qualname__}".rpartition(".")
     return f"from {home} import {attribute} as {name}"
 
@@ -271,8 +263,8 @@ class GraphModule(Module):
         return self.__reduce__()
 
     def __reduce__(self) -> Any:
+        made = GraphModule.recompile(self)
         body = self.__dict__.copy()
-        made = self.recompile()
         body.pop("_graph", None)
         return reduce_graph_module, (body, _import_block(made.globals))
 
@@ -297,7 +289,7 @@ class GraphModule(Module):
         folder = Path(folder)
         folder.mkdir(exist_ok=True)
         save(self.state_dict(), folder / "state_dict.pt")
-        block = _import_block(self.recompile().globals)
+        block = _import_block(GraphModule.recompile(self).globals)
         lines = [block, "from torch.nn import *".replace("torch", _ROOT), "", f"class {module_name}(torch.nn.Module):",
                  "    def __init__(self):", "        super().__init__()"]  # fmt: skip
         plain = {"Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import math
 import operator
 import sys
 import types
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
-Argument = Any
+Argument = ArgumentT = Any
 Target = Callable[..., Any] | str
 _legal_ops = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _side_effectful_functions: set[Any] = {operator.setitem, _assert, _assert_async}
@@ -93,15 +94,22 @@ def _type_repr(obj: Any) -> str:
     return obj.__name__ if isinstance(obj, types.FunctionType) else repr(obj).replace(f"{_ROOT}.", "torch.")
 
 
-def _shown(value: Any) -> str:
-    """An argument in a description of a graph."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value))}]"
-    if type(value) is tuple:
-        return f"({', '.join(map(_shown, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, dict):
-        return "{" + ", ".join([f"{k}: {_shown(v)}" for k, v in value.items()]) + "}"
-    return f"%{value}" if isinstance(value, Node) else str(value)
+def _format_arg(arg: object, max_list_len: float = math.inf) -> str:
+    """An argument in a description of a graph; of long lists, how many there are."""
+    if hasattr(arg, "_custom_fx_repr_fn"):
+        return str(arg._custom_fx_repr_fn())
+    if isinstance(arg, list):
+        return f"[{_format_parts(arg, max_list_len)}]"
+    if isinstance(arg, tuple):
+        return f"({_format_parts(arg, max_list_len, ',' if len(arg) == 1 else '')})"
+    if isinstance(arg, dict):
+        return "{" + ", ".join([f"{k}: {_format_arg(v)}" for k, v in arg.items()]) + "}"
+    return f"%{arg}" if isinstance(arg, Node) else str(arg)
+
+
+def _format_parts(parts: Sequence[object], most: float, end: str = "") -> str:
+    shown = ", ".join([_format_arg(part) for part in parts[: int(min(most, len(parts)))]]) + end
+    return shown if len(parts) <= most else f"{shown}, ...[total_len={len(parts)}]"
 
 
 # ---- arguments
@@ -329,8 +337,8 @@ class Node:
             return f"%{self.name}{typed} [num_users={len(self.users)}] = get_attr[target={target}]"
         return (
             f"%{self.name}{typed} [num_users={len(self.users)}] = {self.op}"
-            f"[target={self._pretty_print_target(self.target)}](args = {_shown(self.args)}, "
-            f"kwargs = {_shown(dict(self.kwargs))})"
+            f"[target={self._pretty_print_target(self.target)}](args = {_format_arg(self.args)}, "
+            f"kwargs = {_format_arg(dict(self.kwargs))})"
         )
 
     def normalized_arguments(

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import GenericAlias
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from .._ops import OpOverload
+from ..core.values import warn
+from ..core.values.dtype import dtype
 from ..nn.modules.module import Module
 
-__all__ = ["ArgsKwargsPair", "get_signature_for_torch_op", "normalize_function", "normalize_module"]
+__all__ = [
+    "ArgsKwargsPair", "create_type_hint", "get_signature_for_torch_op", "normalize_function", "normalize_module",
+    "type_matches",
+]  # fmt: skip
 
 
 class ArgsKwargsPair(NamedTuple):
@@ -17,6 +23,38 @@ class ArgsKwargsPair(NamedTuple):
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+
+def create_type_hint(x: object) -> object:
+    """The type of a list, or tuple, of types, as one of a type that all of them are; anything else as it is."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    if not all([isinstance(part, type) and not isinstance(part, GenericAlias) for part in x]):
+        warn(f"We were not able to successfully create type hint from the type {x}")
+        return x
+    common = [kind for kind in x if all([issubclass(other, kind) for other in x])]
+    element: Any = common[0] if common else Any
+    return list[element] if isinstance(x, list) else tuple[element, ...]
+
+
+def type_matches(signature_type: Any, argument_type: Any) -> bool:
+    """Whether a parameter of a type takes arguments of another."""
+    if signature_type == argument_type:
+        return True
+    origin, inside = get_origin(signature_type), get_args(signature_type)
+    if origin is Union:
+        return any([type_matches(kind, argument_type) for kind in inside])
+    if origin is list:
+        if inside == (int,) and argument_type is int:
+            return True
+        parts = [part for part in get_args(argument_type) if part is not ...]
+        listed = get_origin(argument_type) in (list, tuple) and bool(parts)
+        return listed and all([_is_class_of(part, inside[0]) for part in parts])
+    return (signature_type is int and argument_type is dtype) or _is_class_of(argument_type, signature_type)
+
+
+def _is_class_of(kind: Any, base: Any) -> bool:
+    return inspect.isclass(kind) and inspect.isclass(base) and issubclass(kind, base)
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import importlib
 import inspect
@@ -12,21 +13,47 @@ from typing import Any, ClassVar
 
 from ..core.machine import Tensor
 from . import traceback
-from .codegen import magic_methods, reflectable
+from .codegen import magic_methods, reflectable_magic_methods
 from .graph import Graph
 from .node import Node, base_types, has_side_effect, map_aggregate, nodes_in
 
-__all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase"]
+__all__ = [
+    "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager", "TraceError",
+    "TracerBase",
+]  # fmt: skip
 
 
 class TraceError(ValueError):
     """A program does what cannot be traced."""
 
 
+class Scope:
+    """The module in which a node is made: its path, and its class."""
+
+    def __init__(self, module_path: str, module_type: Any) -> None:
+        self.module_path, self.module_type = module_path, module_type
+
+
+class ScopeContextManager:
+    """Inside, a scope speaks of another's module."""
+
+    def __init__(self, scope: Scope, current_scope: Scope) -> None:
+        self._scope, self._prev_scope = scope, copy.copy(scope)
+        vars(scope).update(vars(current_scope))
+
+    def __enter__(self) -> Scope:
+        return self._scope
+
+    def __exit__(self, *_: object) -> None:
+        vars(self._scope).update(vars(self._prev_scope))
+
+
 class TracerBase:
     """The base of tracers, which record operations on proxies as nodes."""
 
     graph: Graph
+    scope: Scope | None = None
+    node_name_to_scope: dict[str, tuple[str, Any]]
     record_stack_traces = False
     check_mutable_operations = False
     trace_asserts = False
@@ -40,6 +67,8 @@ class TracerBase:
         """A node at the end of the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         node.meta.update(traceback.kept())
+        if self.scope is not None:
+            self.node_name_to_scope[node.name] = self.scope.module_path, self.scope.module_type
         return node
 
     def proxy(self, node: Node) -> Proxy:
@@ -116,6 +145,7 @@ class GraphAppendingTracer(TracerBase):
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.scope, self.node_name_to_scope = Scope("", None), {}
 
 
 def assert_fn(x: Any) -> None:
@@ -297,6 +327,6 @@ def _reflected(name: str) -> Callable[..., Any]:
 for _method in magic_methods:
     if hasattr(operator, _method):
         setattr(Proxy, f"__{_method.strip('_')}__", _operator(_method))
-for _method in reflectable:
+for _method in reflectable_magic_methods:
     if hasattr(operator, _method):
         setattr(Proxy, f"__r{_method.strip('_')}__", _reflected(_method))

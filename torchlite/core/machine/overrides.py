@@ -55,7 +55,7 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     if mode.functions:
         return True
     if mode.subclasses:
-        for value in args:
+        for value in (*args, *kwargs.values()) if kwargs else args:
             cls = value.__class__
             if cls in PLAIN:
                 continue
@@ -66,8 +66,6 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
                         return True
             elif _OVERRIDES.get(cls, True) and overrides(cls):
                 return True
-        if kwargs and any(overrides(v.__class__) for v in kwargs.values()):
-            return True
     return mode.profiler is not None and not mode.profiler.admits()
 
 
