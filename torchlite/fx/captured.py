@@ -120,7 +120,7 @@ class _Recorder(TorchFunctionMode):
 
 def _attribute(read: Any) -> str:
     """The name of the attribute of tensors that a function reads."""
-    return next(name for name, attribute in vars(Tensor).items() if plain(attribute) is read.__self__)
+    return next(name for name, attribute in vars(Tensor).items() if plain(attribute) is plain(read.__self__))
 
 
 class Capture:
