@@ -245,7 +245,7 @@ def _retyped(bounds: Bounds, args: tuple[Any, ...]) -> None:
     _fit((inner,), (tuple,))
     rebuilt(bounds, inner)
     bounds.pay(_TENSOR)
-    if getattr(cls, "__setstate__", None) is Tensor.__setstate__:  # others are of classes that the user allows
+    if getattr(cls, "__setstate__", None) == Tensor.__setstate__:  # others are of classes that the user allows
         _state(bounds, state)
 
 

@@ -188,7 +188,7 @@ def _rebuild_from_type_v2(func: Callable[..., Any], new_type: Any, args: tuple[A
     made = func(*args)
     if type(made) is not new_type:
         made = as_class(made, new_type)
-    if getattr(new_type, "__setstate__", Tensor.__setstate__) is not Tensor.__setstate__:
+    if getattr(new_type, "__setstate__", Tensor.__setstate__) != Tensor.__setstate__:
         made.__setstate__(state)
         return made
     return set_object_state(made, state)
