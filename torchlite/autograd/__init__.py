@@ -31,7 +31,7 @@ __all__ = [
 live_here(globals(), "backward", "grad")
 
 
-def variable(*args: Any, **kwargs: Any) -> NoReturn:
+def variable(*_: Any, **__: Any) -> NoReturn:
     """Raises an error: `torch.tensor` makes tensors."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
