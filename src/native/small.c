@@ -422,21 +422,25 @@ static inline int overrides_nothing(PyTypeObject *cls)
     return found == Py_False;
 }
 
-// Whether no argument takes the call over; those in lists and tuples count too.
+// Whether an argument takes no call over, and none does that is in it, if it is a list or a tuple.
+static int asks_nobody(PyObject *arg)
+{
+    if (!PyList_CheckExact(arg) && !PyTuple_CheckExact(arg))
+        return overrides_nothing(Py_TYPE(arg));
+    for (Py_ssize_t i = 0; i < Py_SIZE(arg); i++)
+        if (!overrides_nothing(Py_TYPE(PySequence_Fast_GET_ITEM(arg, i))))
+            return 0;
+    return 1;
+}
+
 static int nobody_asks(PyObject *args, PyObject *kwargs)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {
-        PyObject *arg = PyTuple_GET_ITEM(args, i);
-        if (PyList_CheckExact(arg) || PyTuple_CheckExact(arg)) {
-            for (Py_ssize_t k = 0; k < Py_SIZE(arg); k++)
-                if (!overrides_nothing(Py_TYPE(PySequence_Fast_GET_ITEM(arg, k))))
-                    return 0;
-        } else if (!overrides_nothing(Py_TYPE(arg)))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+        if (!asks_nobody(PyTuple_GET_ITEM(args, i)))
             return 0;
-    }
     PyObject *name, *value;
     for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &name, &value);)
-        if (!overrides_nothing(Py_TYPE(value)))
+        if (!asks_nobody(value))
             return 0;
     return 1;
 }
