@@ -202,9 +202,8 @@ def _nested(bounds: Bounds, args: tuple[Any, ...]) -> None:
     """The elements of components, and where in these each has its own."""
     _fit(args, (Tensor, Tensor, Tensor, Tensor))
     _, sizes, strides, starts = args
-    if any([t.dtype is not dt.int64 for t in args[1:]]) or sizes.shape != strides.shape or sizes.dim() > 2:
-        raise pickle.UnpicklingError("the parts of a nested tensor do not fit together")
-    if starts.shape != sizes.shape[:1]:
+    fits = sizes.shape == strides.shape and sizes.dim() <= 2 and starts.shape == sizes.shape[:1]
+    if not fits or any([t.dtype is not dt.int64 for t in args[1:]]):
         raise pickle.UnpicklingError("the parts of a nested tensor do not fit together")
     bounds.pay(_TENSOR * (1 + starts.numel()) + 2 * _OBJECT * sizes.numel())
 

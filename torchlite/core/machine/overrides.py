@@ -158,7 +158,8 @@ def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[ty
     """What to say where nobody wanted a call."""
     from .registry import functions
 
-    name, home = func.__name__, func.__module__ if hasattr(func, "__module__") else None
+    name, own = func.__name__, getattr(func, "__module__", None)
+    home = own
     if name in ("__get__", "__set__", "__delete__"):
         attribute = func.__self__  # type: ignore[attr-defined]
         names = [n for cls in PLAIN for n, value in vars(cls).items() if value is attribute]
@@ -167,7 +168,7 @@ def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[ty
         home = "torch"
     elif any([hasattr(cls, name) for cls in PLAIN]):
         home = "torch.Tensor"
-    if home == getattr(func, "__module__", None):
+    if home == own:
         return f"no implementation found for '{home}.{name}' on types that implement __torch_function__: {list(types)}"
     asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]
     return (
