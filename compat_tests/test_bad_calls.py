@@ -352,6 +352,20 @@ def test_what_is_not_taken_in_silence(text):
     assert mine.partition(":")[0] == theirs.partition(":")[0]
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["torch.int, torch.int", "'cpu', 'cpu'", "torch.int, None", "t, True, None", "t, copy=None", "foo=1", "other=t",
+     "torch.int, torch.int, True, True, True", "device=torch.int", "torch.int, dtype=torch.int", "t, device='cpu'"],
+)  # fmt: skip
+def test_conversions_that_fit_no_form_are_told_of_all_three(given):
+    said = []
+    for library in (torch, torchlite):
+        with pytest.raises(TypeError) as refused:
+            eval(f"t.to({given})", {"torch": library, "t": library.ones(3)})
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("library", [torch, torchlite], ids=["torch", "torchlite"])
 def test_memory_that_numpy_shows_stays(library):
     t = library.ones(3)
