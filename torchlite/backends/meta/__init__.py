@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class MetaBackend(Backend):
     xp = xp
     Array = MetaArray
     values = False
-    kernels: ClassVar[dict[str, Any]] = _KERNELS
+    kernels = _KERNELS
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         kernel = super().kernel(op)
