@@ -19,6 +19,7 @@ from .publishing import (
     publish_loss,
     publish_python,
     published,
+    published_whole,
     seen_whole,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced

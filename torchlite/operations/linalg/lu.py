@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, describe, function, method, published, seen_whole
+from ...core.declare import Op, describe, function, method, published, published_whole
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn_once
 from ..images.padding import constant_pad_nd
@@ -154,15 +154,14 @@ def _matrix(pivots: Tensor, like: Tensor) -> Tensor:
     return permutation.apply(pivots, like.shape[-2]).to(like.dtype)
 
 
-_UNPACK = (
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
-    "-> (Tensor P, Tensor L, Tensor U)"
-)
 _UNPACKED = return_type("lu_unpack", ("P", "L", "U"))
 
 
-@published(_UNPACK, method=False, into=into_exactly)
-@seen_whole(_UNPACK, recorded=True)
+@published_whole(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+    "-> (Tensor P, Tensor L, Tensor U)",
+    recorded=True, method=False, into=into_exactly,
+)  # fmt: skip
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     """The factors of a matrix, from what `torch.linalg.lu_factor` gives."""
     _check_at_least_2d("torch.lu_unpack", LU_data)

@@ -274,15 +274,10 @@ def _into_bools(op: Op, out: Any, values: Sequence[Any]) -> Any:
     return into(out, apply, values, op.name)
 
 
-def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-    return array.any(axis, keepdims=keepdim)
-
-
-def _all(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-    return array.all(axis, keepdims=keepdim)
-
-
-for _name, _kernel in (("any", _any), ("all", _all)):
+for _name, _kernel in (
+    ("any", lambda xp, array, axis, keepdim: array.any(axis, keepdims=keepdim)),
+    ("all", lambda xp, array, axis, keepdim: array.all(axis, keepdims=keepdim)),
+):
     # bool, but uint8 of uint8; no dimensions in the list mean none
     _words: dict[str, Any] = {
         "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "asks": False,
