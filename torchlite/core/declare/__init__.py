@@ -1,7 +1,7 @@
 """The language in which ops are declared and published."""
 
 from .conversions import dtype_of, is_tensor, longs
-from .declaration import ITSELF, By
+from .declaration import ITSELF, By, Formula
 from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op

@@ -57,18 +57,28 @@ class By:
         self.fn = fn if fixed else op.apply
 
 
-Derivative: TypeAlias = "Callable[..., Any] | By | Declaration"
+class Formula:
+    """A derivative whose parameters are not named where it is written."""
+
+    __slots__ = ("fn", "names")
+
+    def __init__(self, fn: Callable[..., Any], *names: str) -> None:
+        self.fn, self.names = fn, names
+
+
+Derivative: TypeAlias = "Callable[..., Any] | By | Formula | Declaration"
 ITSELF: Any = object()  # said of an operand: its derivative is the op again, of the gradient in the operand's place
 
 
 class Rule:
     """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
 
-    __slots__ = ("by", "fn", "names", "saved", "sources")
+    __slots__ = ("fn", "names", "said", "saved", "sources")
 
-    def __init__(self, said: Callable[..., Any] | By) -> None:
-        self.by = said if isinstance(said, By) else None
-        self.fn, self.names = (said.fn, said.names) if isinstance(said, By) else (said, _parameters(said))
+    def __init__(self, said: Callable[..., Any] | By | Formula) -> None:
+        self.said = said
+        named = said if isinstance(said, (By, Formula)) else Formula(said, *_parameters(said))
+        self.fn, self.names = named.fn, named.names
         self.sources: tuple[int, ...] = ()
         self.saved: tuple[int, ...] = ()
 

@@ -11,6 +11,7 @@ from ...backends.base import get_backend
 from ...core.declare import (
     By,
     Elementwise,
+    Formula,
     as_operand,
     contiguous,
     describe,
@@ -32,7 +33,7 @@ from ...core.values import (
     or_own,
     within,
 )
-from ..formulas import Formula, tensors
+from ..formulas import tensors
 from ..gradient_kernels import by_kernel, by_kernel_of
 from ..pointwise.arithmetic import add_number, neg
 
@@ -112,13 +113,11 @@ class _Formulas:
 
     def times_g(self, formula: Callable[..., Any]) -> Formula:
         """The derivative that is this formula times the gradient."""
-        return Formula(lambda g, *values: self.scaled(formula, (g,), values), f"g {' '.join(self.names)}")
+        return Formula(lambda g, *values: self.scaled(formula, (g,), values), "g", *self.names)
 
     def times_both(self, formula: Callable[..., Any]) -> Formula:
         """The same, of a gradient: the formula times both."""
-        return Formula(
-            lambda g, to, *values: self.scaled(formula, (g, to), values), f"g grad_output {' '.join(self.names)}"
-        )
+        return Formula(lambda g, to, *values: self.scaled(formula, (g, to), values), "g", "grad_output", *self.names)
 
 
 def pairwise(
@@ -162,7 +161,7 @@ def _seen_in_steps(back: Elementwise, in_steps: Callable[..., Any]) -> Formula:
         seen = is_watched() or get_recorded((g, *values))
         return (in_steps if seen else back.apply)(g, *values)
 
-    return Formula(gradient, f"g {' '.join([p.name for p in back.signature.params[1:]])}")
+    return Formula(gradient, "g", *[p.name for p in back.signature.params[1:]])
 
 
 def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:
