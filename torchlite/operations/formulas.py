@@ -19,6 +19,11 @@ class _Tensors:
 tensors = _Tensors()
 
 
+def sigmoid(xp: Any, x: Any) -> Any:
+    """One over one and the exponential of `-x`."""
+    return 1 / (1 + xp.exp(-x))
+
+
 def onto(fresh: Tensor, name: str, *values: Any) -> Tensor:
     """What an operation writes to a tensor that nobody else has; modes see the form that gives its result.
 
