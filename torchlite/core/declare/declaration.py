@@ -152,9 +152,9 @@ class Declaration(metaclass=_Declared):
     node_where: tuple[str, Callable[[Sequence[Any]], bool]] | None = None
     linear: bool | str = False  # whether results are linear in the operands with derivatives: in all, or in "each"
     batch: Any = None  # how it runs on a batch, see batching.py
-    # What dispatch modes see instead of the op: another name, and the arguments by position and by name; or what a
-    # function runs that it gives, None where they see the op.
-    seen_as: Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]] | None = None
+    # What dispatch modes see instead of the op: another name, and the arguments in the order of its schema, or by
+    # position and by name; or what a function runs that it gives, None where they see the op.
+    seen_as: Callable[..., tuple[Any, ...]] | None = None
     made_of: Callable[..., Callable[[], Any] | None] | None = None
     by_form: bool = True  # whether calls of one form are alike, so that they can be planned
     levels: Collection[int] = ()  # above the devices, of tensors whose calls have plans too

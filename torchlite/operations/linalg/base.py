@@ -245,11 +245,6 @@ def checked_apart(compute: Callable[..., Any], first: bool = False) -> Callable[
     return made_of
 
 
-def unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
-    """Of arguments and their defaults, the arguments that are others."""
-    return {name: value for name, (value, default) in given.items() if value != default}
-
-
 def decomposing(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:
     """`converging`, with NaN for all that comes of a matrix with infinities, of which some libraries make no end."""
     wild = xp.isinf(a).any((-2, -1)) & ~xp.isnan(a).any((-2, -1))

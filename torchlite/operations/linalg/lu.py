@@ -26,7 +26,6 @@ from .base import (
     offered,
     one_by_one,
     spread,
-    unusual,
 )
 from .triangular import solve_triangle, substitute, triangular
 
@@ -247,9 +246,7 @@ factored: ByColumns = ByColumns(
     {"A": _packed_vjp}, check=lambda A, pivot, _: _check_lu("torch.lu_factor", A, pivot),
     node="LinalgLuFactorExBackward0", batch=LEADING,
     made_of=checked_apart(lambda A, pivot: factored.apply(A, pivot, None)),
-    seen_as=lambda A, pivot, caller: (
-        "linalg_lu_factor_ex", (A,), unusual(pivot=(pivot, True), check_errors=(caller is not None, False)),
-    ),
+    seen_as=lambda A, pivot, caller: ("linalg_lu_factor_ex", (A, pivot, caller is not None)),
 )  # fmt: skip
 _FACTORED = return_type("linalg_lu_factor", ("LU", "pivots"))
 _FACTORED_EX, _WITH_INFO = [
@@ -345,9 +342,7 @@ solve_factored: ByColumns = ByColumns(
         "B": lambda g, LU, pivots, left, adjoint: solve_factored.apply(LU, pivots, g, left, not adjoint),
     },
     node="LinalgLuSolveBackward0", batch=LEADING,
-    seen_as=lambda LU, pivots, B, left, adjoint: (
-        "linalg_lu_solve", (LU, pivots, B), unusual(left=(left, True), adjoint=(adjoint, False)),
-    ),
+    seen_as=lambda *values: ("linalg_lu_solve", values),
 )  # fmt: skip
 
 

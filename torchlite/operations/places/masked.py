@@ -224,7 +224,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(Picking("argwhere(Tensor self)", _nonzero, seen_as=lambda self: ("nonzero", (self,), {}), **_FOUND))
+publish(Picking("argwhere(Tensor self)", _nonzero, seen_as=lambda self: ("nonzero", (self,)), **_FOUND))
 
 
 def _nonzero_static(xp: Namespace, self: Array, size: int, fill_value: int) -> Any:
