@@ -309,34 +309,23 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-@factory("rand(int[] size, *, Generator? generator=None)", draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"))
-def rand(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
-    """Numbers between 0 and 1."""
-    return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
+def _standard(name: str, op: _Draw, doc: str) -> None:
+    """Publish what draws numbers of a law's standard form: in a tensor of a size, and in one of a tensor's form."""
+
+    def of_size(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
+        return op.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
+
+    def of_form(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
+        return op.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
+
+    of_size.__doc__, of_form.__doc__ = f"{doc}.", f"{doc}, in a tensor's form."
+    draw, options = Draw(op.in_shape, (0.0, 1.0), op.name), "*, Generator? generator=None"
+    factory(f"{name}(int[] size, {options})", draw=draw)(of_size)
+    factory(f"{name}_like(Tensor self, {options}, MemoryFormat? memory_format=None)", draw=draw)(of_form)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)", draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"))
-def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
-    """Numbers of the standard normal distribution."""
-    return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
-
-
-@factory(
-    "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"),
-)
-def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Numbers between 0 and 1, in a tensor's form."""
-    return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
-
-
-@factory(
-    "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"),
-)
-def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Numbers of the standard normal distribution, in a tensor's form."""
-    return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
+_standard("rand", uniform_, "Numbers between 0 and 1")
+_standard("randn", normal_, "Numbers of the standard normal distribution")
 
 
 def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
