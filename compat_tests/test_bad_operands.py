@@ -164,6 +164,9 @@ torch.nn.functional.threshold(torch.tensor([0.3, 0.5]).half(), 0.3, 0.4)
 torch.tensor([2.5, 10.0]).half() ** 3.3
 torch.tensor([2.5, 10.0]).bfloat16().pow_(0.3)
 torch.nn.functional.max_pool2d(torch.arange(20.0).reshape(1, 5, 4), (7, 2), 2, (3, 1), 1, True, True)
+torch.nn.functional.embedding(torch.tensor([0, 1]).int(), torch.eye(3), max_norm=0.5)
+torch.chain_matmul(torch.eye(2), torch.eye(2), out=torch.ones(2, 2))
+(torch.autocast("cpu:0").fast_dtype, torch.get_autocast_dtype("cuda:1"), torch.is_autocast_enabled("cpu:0"))
 torch.nn.functional.max_pool3d(torch.arange(16.0).reshape(1, 2, 2, 4), 60, ceil_mode=True, return_indices=True)
 """
 

@@ -148,12 +148,13 @@ class autocast(Switch):
 
     def _usable(self) -> bool:
         """Whether the device and the dtype can be had; a warning where they cannot."""
-        name = {"cpu": "CPU", "cuda": "CUDA"}.get(self.device, self.device)
-        if self.device == "cuda" and not cuda.is_available():
+        kind = Device(self.device).type
+        name = kind.upper()
+        if kind == "cuda" and not cuda.is_available():
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
-        if self.fast_dtype not in _SUPPORTED.get(self.device, ()):
-            supported = ", ".join(repr(d) for d in _SUPPORTED.get(self.device, ()))
+        if self.fast_dtype not in _SUPPORTED[kind]:
+            supported = ", ".join(repr(d) for d in _SUPPORTED[kind])
             warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only "
                 f"supports dtypes of {supported} currently.",
@@ -164,9 +165,10 @@ class autocast(Switch):
     def _inside(self, mode: Mode) -> Mode:
         casts = mode.autocast
         dtypes = {} if casts is None else dict(casts.dtypes)
-        dtypes.pop(self.device, None)
+        kind = Device(self.device).type
+        dtypes.pop(kind, None)
         if self._enabled:
-            dtypes[self.device] = self.fast_dtype
+            dtypes[kind] = self.fast_dtype
         weights = {} if casts is None else casts.weights  # which the outermost region lets go of
         return mode.but(autocast=Casts(dtypes, weights, self._cache_enabled))
 
@@ -194,17 +196,19 @@ def is_autocast_available(device_type: str) -> bool:
 @taking("is_autocast_enabled(str device_type='cuda')")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether ops on such a device choose their precision in this thread."""
-    if Device(device_type).type not in _TYPES:
+    kind = Device(device_type).type
+    if kind not in _TYPES:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
     casts = local.state.mode.autocast
-    return casts is not None and device_type in casts.dtypes
+    return casts is not None and kind in casts.dtypes
 
 
 @taking("get_autocast_dtype(str device_type)")
 def get_autocast_dtype(device_type: str) -> dt.dtype:
     """The lower precision on such a device."""
     casts = local.state.mode.autocast
-    return (casts.dtypes.get(device_type) if casts is not None else None) or _DTYPES[device_type]
+    kind = Device(device_type).type
+    return (casts.dtypes.get(kind) if casts is not None else None) or _DTYPES[kind]
 
 
 _enabling = Signature("set_autocast_enabled(str device_type, bool enabled)")
@@ -212,10 +216,10 @@ _enabling = Signature("set_autocast_enabled(str device_type, bool enabled)")
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Turn autocast on or off in this thread."""
-    kind: Any = device_type
     if enabled is None:
-        kind, enabled = "cuda", kind
-    _enabling.bind((kind, enabled), {})
+        device_type, enabled = "cuda", device_type  # type: ignore[assignment]
+    _enabling.bind((device_type, enabled), {})
+    kind = Device(device_type).type
     state = local.state
     casts = state.mode.autocast
     dtypes = {} if casts is None else dict(casts.dtypes)
@@ -228,7 +232,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
 @taking("set_autocast_dtype(str device_type, ScalarType dtype)")
 def set_autocast_dtype(device_type: str, dtype: dt.dtype) -> None:
     """Say what the lower precision on such a device is."""
-    _DTYPES[device_type] = dtype
+    _DTYPES[Device(device_type).type] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
