@@ -206,7 +206,7 @@ def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[A
     """As `seen`, for a function that makes a tensor."""
     if factory.like and factory.name not in _OF_FORMS:
         values = [computed(values[0]), *values[1:]]
-    d, laid, where, _, _, _ = values[factory.own :]
+    d, laid, where = values[factory.own : factory.own + 3]
     own = list(zip(factory.signature.params[: factory.own], values, strict=False))
     named = {p.name: v for p, v in own if p.kwonly and not p.required and not _same(v, p.default)}
     args = [v for p, v in own if not p.kwonly]

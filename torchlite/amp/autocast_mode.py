@@ -157,12 +157,13 @@ class autocast(Switch):
 
     def _usable(self) -> bool:
         """Whether the device and the dtype can be had; a warning where they cannot."""
-        if self.device == "cuda" and not cuda.is_available():
+        kind = Device(self.device).type
+        if kind == "cuda" and not cuda.is_available():
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
-        lower = (dt.float16, dt.bfloat16) if self.device == "cuda" else (dt.bfloat16, dt.float16)
+        lower = (dt.float16, dt.bfloat16) if kind == "cuda" else (dt.bfloat16, dt.float16)
         if self.fast_dtype not in lower:
-            name = self.device.upper()
+            name = kind.upper()
             warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only "
                 f"supports dtypes of {', '.join(map(repr, lower))} currently.",
@@ -176,9 +177,10 @@ class autocast(Switch):
             raise TypeError(f"enabled must be a bool (got {type_name(self._cache_enabled)})")
         casts = mode.autocast
         dtypes = {} if casts is None else dict(casts.dtypes)
-        dtypes.pop(self.device, None)
+        kind = _known(self.device)
+        dtypes.pop(kind, None)
         if self._enabled:
-            dtypes[self.device] = self.fast_dtype
+            dtypes[kind] = self.fast_dtype
         weights = {} if casts is None else casts.weights  # which the outermost region lets go of
         return mode.but(autocast=Casts(dtypes, weights, self._cache_enabled))
 

@@ -104,18 +104,18 @@ class InPlace(Recording):
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
         lazy = target._backend.lazy  # such a target is a copy, until that is written back
-        if self.warns is not None and not lazy and overlaps(target):
+        if self.warns is not None and not lazy and overlaps(target._array):
             for name, indexing in self.warns(target, *values).items():
                 warn_of_overlap(name, indexing)
         if not (self.repeats or lazy):
-            check_no_overlap(target)
+            check_no_overlap(target._array)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
                 check_apart(target, other, self.exclusive)
 
     def check_written_back(self, target: Tensor) -> None:
         """Refuse to write what was computed of a lazy tensor to one place several times."""
-        check_no_overlap(target)
+        check_no_overlap(target._array)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""
@@ -149,7 +149,7 @@ class InPlace(Recording):
     def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Callable[..., Any] | None:
         """The plan of calls of the in-place form where nothing is recorded (core/machine/plan.py)."""
         at = places(values, tensors)
-        if at is None or tensors[0] is not values[0] or overlaps(values[0]):
+        if at is None or tensors[0] is not values[0] or overlaps(values[0]._array):
             return None
         bound, several = filler(values, at, len(tensors)), len(tensors) > 1
 

@@ -189,7 +189,7 @@ mse_loss = publish(
 
 
 def _check_beta(self: Tensor, target: Tensor, reduction: int, beta: float) -> None:
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
@@ -206,7 +206,7 @@ smooth_l1_loss = publish(
 
 
 def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> None:
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = result_type(self, target)
     if not dt.can_cast(d, self.dtype):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...backends.sparse import without
+from ...backends.sparse import layout_name, without
 from ...core.declare import (
     LaidOp,
     Op,
@@ -270,6 +270,11 @@ _conversion("cpu", None, device("cpu"))
 @published("type_as(Tensor self, Tensor other)", function=False, by_form=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
+    if self.layout is not other.layout:
+        raise RuntimeError(
+            "to(options) doesn't support converting to a different layout, but got self.layout being "
+            f"{layout_name(self)} and options.layout set as {layout_name(other)}"
+        )
     return convert(values_in_inference(self), other.dtype, other.device)
 
 

@@ -448,7 +448,7 @@ def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Backend)
 
 
 def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
-    @factory(f"{name}(int window_length, bool periodic=True{schema})", takes_out=False)
+    @factory(f"{name}(int window_length, bool periodic=True{schema})")
     def make(length: int, periodic: bool, *rest: Any) -> Tensor:
         *parameters, d, backend = rest
         d = d or dt.get_default_dtype()

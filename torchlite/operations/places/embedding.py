@@ -125,7 +125,7 @@ embedding = publish(embedding_op, method=False)
 @published("embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", method=False)
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
-    rows = indices.reshape((-1,)).unique()
+    rows = indices.reshape((-1,)).unique().to(dt.int64)
     if weight.dtype.category < dt.FLOAT:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {weight.dtype.legacy} instead."

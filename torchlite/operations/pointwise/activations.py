@@ -104,16 +104,16 @@ hardswish_ = Unary(
 hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace(False)
 
 
-def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
+def _shrink(name: str, gradient: str, kernel: Callable[..., Any], halves: str, **more: Any) -> Elementwise:
     """A function that is zero, and flat, between -lambd and lambd."""
     back = Elementwise(
         f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)",
-        lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, g),
+        lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), g.dtype.type(0), g),
         {gradient: ITSELF, "self": zero_gradient},
-        **_FLOATS,
-    )
+        dtypes=dt.FLOATS, halves="rounded",
+    )  # fmt: skip
     schema = f"{name}(Tensor self, Scalar lambd=0.5)"
-    return Elementwise(schema, kernel, {"self": back}, **_FLOATS, **more, on_arrays=by_kernel)
+    return Elementwise(schema, kernel, {"self": back}, dtypes=dt.FLOATS, halves=halves, **more, on_arrays=by_kernel)
 
 
 def _check_lambd(self: Tensor, lambd: Any) -> None:
@@ -127,13 +127,16 @@ def _check_lambd(self: Tensor, lambd: Any) -> None:
 
 
 hardshrink = publish(
-    _shrink("hardshrink", "grad_out", lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, x))
-)
+    _shrink(
+        "hardshrink", "grad_out",
+        lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x), halves="rounded",
+    ),
+)  # fmt: skip
 softshrink = publish(
     _shrink(
         "softshrink", "grad_output",
         lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)),
-        check_form=_check_lambd,
+        check_form=_check_lambd, halves="wide",
     ),
     function=False, method=False,
 )  # fmt: skip

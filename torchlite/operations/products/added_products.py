@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import Op, conj, describe, publish, sum_to
 from ...core.machine import Tensor, bump, result_type
-from ...core.machine.write import write
+from ...core.machine.write import check_castable, write
 from ...core.values import Array, Namespace, contiguous_strides, dt, errors, result_strides
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
@@ -41,6 +41,17 @@ def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
     return sum_to(scaled(g, beta), self_shape)
 
 
+def _check_numbers(self: Tensor, shape: tuple[int, ...], first: Tensor, beta: Any, alpha: Any) -> None:
+    """Whether `self` expands to the result's shape, and numbers fit; where nothing is added, beta is just a factor."""
+    _expandable(self, shape)
+    if 0 in shape:
+        return
+    if first._array.size:
+        check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
+    elif beta != 0:
+        check_castable(result_type(self, beta), self.dtype)
+
+
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
     if of_coordinates(mat1, mat2):
         return
@@ -55,10 +66,8 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     if len(b) != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
     _check_inner(mat1, mat2)
-    _expandable(self, (a[0], b[1]))
     _no_bool("addmm_impl_cpu_", mat1, mat2)
-    if mat1._array.size and b[1]:
-        check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
+    _check_numbers(self, (a[0], b[1]), mat1, beta, alpha)
 
 
 def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> None:
@@ -100,7 +109,10 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
         raise RuntimeError(f"size mismatch, got input ({self.size(0)}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_vector_dtypes(self.dtype, mat.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", mat, vec)
-    check_factors(self.dtype, self, beta, alpha)
+    if mat._array.size:
+        check_factors(self.dtype, self, beta, alpha)
+    elif beta != 0:
+        check_factors(self.dtype, self, beta)
 
 
 def _addmv(xp: Namespace, self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Any:
@@ -178,7 +190,7 @@ addr = Op(
 publish(addr, inplace=True)
 
 
-def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, label: str) -> None:
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, label: str) -> None:
     if not self.dtype is batch1.dtype is batch2.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
@@ -187,12 +199,11 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2, label)
-    check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha, "baddbmm")
-    _expandable(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
+    _check_batches(self, batch1, batch2, "baddbmm")
+    _check_numbers(self, (*batch1._array.shape[:2], batch2._array.shape[2]), batch1, beta, alpha)
 
 
 baddbmm = Exact(
@@ -211,8 +222,8 @@ publish(baddbmm, inplace=True)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha, "addmm_impl_cpu_")
-    _expandable(self, (batch1._array.shape[1], batch2._array.shape[2]))
+    _check_batches(self, batch1, batch2, "addmm_impl_cpu_")
+    _check_numbers(self, (batch1._array.shape[1], batch2._array.shape[2]), batch1, beta, alpha)
 
 
 def _over_batch(g: Tensor, count: int) -> Tensor:

@@ -63,8 +63,13 @@ def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
 
 def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    if not a.size:  # no products, not even zeros
+        if beta == 0 or 0 in shape:
+            return xp.zeros(shape, base.dtype)
+        return xp.broadcast_to(times(xp, widened(base), beta), shape).astype(base.dtype, order="C")
     if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
-        made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
+        made = xp.zeros(shape, a.dtype)
     else:
         made = times(xp, unrounded(xp, a, b), alpha)
     if beta != 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import By, Composite, Formula, LaidOp, LaidView, describe, publish
-from ...core.machine import LEADING, Leading, Tensor, TensorBase
+from ...core.machine import LEADING, Leading, Tensor, TensorBase, check_no_overlap
 from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
 from ..formulas import zeros
 from ..making.copy import clone
@@ -263,6 +263,7 @@ def _as_strided_scatter(
     storage = backend.storage(array).view(array.dtype).copy()
     part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)  # type: ignore[misc, operator]
     _check_part(part, src)
+    check_no_overlap(part)
     part[...] = src
     return backend.as_strided(storage, array.shape, backend.strides(array), start)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python
@@ -62,9 +62,18 @@ def _dequantize(self: Tensor) -> Tensor:
     return real(self._array)
 
 
+def _dequantize_all(given: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    if not given:
+        raise NotImplementedError("There were no tensor arguments to this function (schema aten::dequantize.tensors).")
+    for t in given:
+        if not t.is_quantized:
+            raise missing_kernel_of("dequantize.tensors", t._backend.real)
+    return tuple(map(_dequantize, given))
+
+
 publish(
     Composite("dequantize.self(Tensor self)", _dequantize),
-    Composite("dequantize.tensors(Tensor[] tensors)", lambda given: tuple(map(_dequantize, given))),
+    Composite("dequantize.tensors(Tensor[] tensors)", _dequantize_all),
 )
 Tensor.is_quantized = property(  # type: ignore[assignment, method-assign]
     lambda self: self._backend.quantized, doc="Whether the elements are integers that stand for numbers."
@@ -78,5 +87,5 @@ describe(
     q_per_channel_scales="The scales of a tensor that is quantized by channels.",
     q_per_channel_zero_points="The zero points of a tensor that is quantized by channels.",
     q_per_channel_axis="The dimension of the channels by which a tensor is quantized.",
-    dequantize="The numbers of a quantized tensor, in float32; those that another has, too.",
+    dequantize="The numbers of a quantized tensor, in float32; those that another has, too; of several, those of each.",
 )
