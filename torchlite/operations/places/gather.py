@@ -66,6 +66,7 @@ gather = Picking(
     _gather,
     {"self": lambda g, self, dim, index: onto(g.new_zeros(self.shape), "scatter_add", dim, index, g), "index": None},
     check_form=_check_gather, linear=True, batch=LEADING, shows="dim sparse_grad", over="index",
+    resizes_first=True,
 )  # fmt: skip
 publish(gather)
 

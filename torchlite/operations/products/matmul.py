@@ -9,7 +9,18 @@ from typing import Any
 
 from ...backends.lazy import CONJ, flipped
 from ...core.declare import Op, conj, describe, exchanged, method, publish
-from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
+from ...core.machine import (
+    Leading,
+    Tensor,
+    TensorBase,
+    by_formula,
+    fast,
+    in_memory,
+    into,
+    refuse_history,
+    requires_grad,
+    wrap,
+)
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, or_own, sparse_coo, strided
@@ -441,7 +452,19 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         mm.check_out(out, values)  # type: ignore[misc]
 
 
-matmul: Exact = Exact(
+class _Matmul(Exact):
+    by_form = True
+
+    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
+        """A vector times a matrix is written as a row, which then loses its first dimension."""
+        a, b = values
+        if isinstance(out, TensorBase) and (a.dim(), b.dim()) == (1, 2):
+            refuse_history("matmul", out, values)
+            return mm.given_out(out, (a.unsqueeze(0), b)).squeeze_(0)
+        return super().given_out(out, values)
+
+
+matmul: Exact = _Matmul(
     "matmul(Tensor self, Tensor other)", _mm,
     {
         "self": lambda g, other, self_shape, self_stride: to_first(g, other, self_shape, self_stride),

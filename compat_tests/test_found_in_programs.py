@@ -1,0 +1,178 @@
+"""What random programs found to differ: steps that functions are made of, what they write to, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from .side_by_side import same_story
+
+
+def _tried(tell, call, *args, **kwargs):
+    """Tell what a call gives, or how it fails."""
+    try:
+        tell(call(*args, **kwargs))
+    except Exception as error:
+        tell(type(error).__name__, str(error).split("\n")[0])
+
+
+# ---- steps that functions are made of
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_softmax_of_another_dtype_converts_its_operand_first(name):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([[-0.25, 0.75], [2.0, 1.0]], dtype=torch.float64, requires_grad=True)
+        for of in (getattr(torch, name), getattr(torch.nn.functional, name), getattr(torch.Tensor, name)):
+            for _ in range(3):  # by a plan, too
+                for dtype in (torch.float32, torch.float64, None):
+                    y = of(x * 2, -1, dtype=dtype)
+                    tell(y.dtype, [type(node).__name__ for node, _ in y.grad_fn.next_functions])
+                    tell(torch.autograd.grad(y[0, 0], x)[0].dtype)
+        _tried(tell, of, torch.tensor([1 + 2j]), 1, dtype=torch.float32)
+
+    program()
+
+
+def test_areas_between_points_of_any_shapes():
+    shapes = [(), (3,), (1,), (0,), (2, 3), (2, 1), (1, 3), (2, 0)]
+
+    @same_story
+    def program(torch, tell):
+        for name in ("trapezoid", "trapz", "cumulative_trapezoid"):
+            area = getattr(torch, name)
+            for shape in shapes:
+                y = torch.arange(6.0)[: torch.Size(shape).numel()].reshape(shape)
+                for dim in (0, -1, 1):
+                    _tried(tell, area, y, dim=dim)
+                    for other in shapes:
+                        x = (1.5 * torch.arange(6.0))[: torch.Size(other).numel()].reshape(other)
+                        _tried(tell, area, y, x, dim=dim)
+
+    program()
+
+
+# ---- what is written to
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_vector_times_a_matrix_is_written_as_a_row():
+    @same_story
+    def program(torch, tell):
+        v, m = torch.ones(2), torch.ones(2, 3)
+        for shape in [(3,), (7,), (0,), (1, 3), (3, 3)]:
+            out = torch.empty(shape)
+            tell(torch.matmul(v, m, out=out) is out, out, out.stride(), out._version)
+        for a, b, out in [
+            (torch.ones(4), m, torch.empty(3)),
+            (v, m, torch.empty(3, dtype=torch.float64)),
+            (v, m.double(), torch.empty(3, dtype=torch.float64)),
+            (v, m, torch.empty(3, requires_grad=True)),
+            (v, m, 3),
+        ]:
+            _tried(tell, torch.matmul, a, b, out=out)
+
+    program()
+
+
+def test_squares_and_outer_products_are_not_written_over_what_they_read():
+    @same_story
+    def program(torch, tell):
+        def numbers():
+            return torch.arange(9.0).reshape(3, 3)
+
+        for write in (
+            lambda x: torch.square(x, out=x),
+            lambda x: torch.square(x[0], out=x),
+            lambda x: torch.square(x[:2], out=x[1:]),
+            lambda x: torch.square(x, out=torch.zeros(1).expand(3, 3)),
+            lambda x: torch.square(x, out=torch.zeros(1).expand(3)),
+            lambda x: torch.square(x, out=3),
+            lambda x: torch.outer(x[0], x[1], out=x),
+            lambda x: torch.ger(x[0], x[1], out=torch.zeros(1).expand(3)),
+            lambda x: torch.outer(x[0], x[1], out=torch.zeros(3, 3).t()),
+            lambda x: torch.outer(x[0], x[1], out=3),
+        ):
+            _tried(tell, write, numbers())
+
+    program()
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_elements_in_one_place_come_apart_where_out_is_resized_first():
+    @same_story
+    def program(torch, tell):
+        x, places, column = torch.arange(6.0).reshape(2, 3), torch.tensor([[0, 0], [1, 1]]), torch.tensor([0])
+        for shape in [(1, 1, 3), (5,), (2, 2), (2, 3)]:
+            for write in (
+                lambda out: torch.gather(x, 1, places, out=out),
+                lambda out: torch.index_add(x, 1, column, x[:, :1], out=out),
+                lambda out: torch.index_copy(x, 1, column, x[:, :1], out=out),
+                lambda out: torch.index_select(x, 1, column, out=out),
+                lambda out: torch.scatter(x, 1, places, x, out=out),
+            ):
+                _tried(tell, write, torch.zeros(1).expand(shape))
+
+    program()
+
+
+# ---- passes
+
+
+@same_story
+def test_the_gradient_of_an_empty_pair_is_viewed_as_complex_whatever_its_steps(torch, tell):
+    x = torch.tensor([-0.75, 1.75], dtype=torch.complex128, requires_grad=True)
+    pairs = torch.view_as_real(torch.addcmul(x[2:], x[2:], x[2:], value=1.5).tensor_split(1, 0)[0])
+    tell(torch.autograd.grad(pairs.relu(), x, torch.zeros(0, 2, dtype=torch.float64))[0])
+
+
+@same_story
+def test_what_cannot_be_differentiated_twice_says_so_before_other_nodes(torch, tell):
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sin()
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.tensor([-0.5, 2.0, -0.5], requires_grad=True)
+    part = x.clone().chunk(1, 0)[0]
+    (g,) = torch.autograd.grad((part * Once.apply(part.atan())).sum(), x, create_graph=True)
+    part.detach().zero_()
+    g.sum().backward()
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad(mode):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([[1.75, -0.25]], requires_grad=True)
+        y = x.sin()
+        with getattr(torch, mode)():
+            view = y.unsqueeze(2)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double(), lambda t: t.float()):
+            z = view.cos()
+            again = torch.utils.checkpoint.checkpoint(torch.cos, view, use_reentrant=True)
+        kept = z.grad_fn._saved_self
+        tell(kept.requires_grad, kept.is_leaf, kept.grad_fn)
+        (z + again).sum().backward()
+        tell(view.grad, x.grad)
+
+    program()
+
+
+# ---- warnings
+
+
+def test_what_is_slow_to_search_is_told_of_once():
+    @same_story
+    def program(torch, tell):
+        row, x = torch.arange(8.0), torch.arange(6.0).reshape(2, 3)
+        for values in (x, x.t(), x.t()._neg_view(), x._neg_view().t()):
+            for sequence in (row, row._neg_view(), row[::2], row._neg_view()[::2]):
+                tell(torch.searchsorted(sequence, values), torch.bucketize(values, sequence))
+
+    program()
