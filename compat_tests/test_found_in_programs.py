@@ -145,6 +145,19 @@ def test_what_cannot_be_differentiated_twice_says_so_before_other_nodes(torch, t
     g.sum().backward()
 
 
+@same_story
+def test_of_what_was_written_through_a_view_only_the_gradients_asked_for_are_computed(torch, tell):
+    def written(base):
+        base[::2, -1] = number
+        return base
+
+    x = torch.tensor([[-0.5], [-1.0], [1.25], [0.5]], dtype=torch.complex128, requires_grad=True)
+    number = torch.tensor(-0.75, requires_grad=True)  # to which no complex gradient goes
+    for made in (lambda: written(x * 2), lambda: written((number + x).clone())):
+        for of in (x, number, [x, number]):
+            _tried(tell, torch.autograd.grad, made().real.sum(), of)
+
+
 @pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
 def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad(mode):
     @same_story

@@ -24,8 +24,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ..core.machine import LEAF, Node, TensorBase, form_of, requires_grad
-from ..core.machine.node import FIRST
+from ..core.machine import FIRST, LEAF, Node, TensorBase, form_of, requires_grad
 from ..core.state import local, with_grad
 from ..core.values import bear_name, warn
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
