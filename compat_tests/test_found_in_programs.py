@@ -116,6 +116,17 @@ def test_elements_in_one_place_come_apart_where_out_is_resized_first():
     program()
 
 
+@pytest.mark.parametrize("name", ["ceil", "floor", "frac", "isneginf", "isposinf", "round", "sign", "signbit", "trunc"])
+def test_complex_numbers_are_refused_before_the_dtype_of_out_or_after_it(name):
+    @same_story
+    def program(torch, tell):
+        x = torch.ones(2, dtype=torch.complex64)
+        for dtype in (torch.complex64, torch.float32, torch.int64, torch.bool):
+            _tried(tell, getattr(torch, name), x, out=torch.zeros(2, dtype=dtype))
+
+    program()
+
+
 # ---- passes
 
 
