@@ -127,6 +127,21 @@ def test_complex_numbers_are_refused_before_the_dtype_of_out_or_after_it(name):
     program()
 
 
+def test_distances_ask_for_histories_before_dtypes():
+    @same_story
+    def program(torch, tell):
+        for dtype in (torch.bfloat16, torch.float32):
+            x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+            with torch.inference_mode():
+                kept = torch.ones(2, 3, dtype=dtype)
+            for p in (1.0, 2.0, 3.0):
+                for a, b in [(x, kept), (kept, kept), (x, x.detach().double()), (x[:0], x.double())]:
+                    _tried(tell, torch.cdist, a, b, p)
+        _tried(tell, torch.cdist, torch.ones(30, 3), torch.ones(30, 3, dtype=torch.float64))
+
+    program()
+
+
 # ---- passes
 
 

@@ -90,9 +90,9 @@ KNOWN = (
         "negative views reshaped in place",
         "PyTorch replays what led to a view with bits without the change of shape, and may be wrong",
         lambda program, d: (
-            d.stage == "gradients" and anywhere(program, r"_neg_view|conj\(\)")
-            and anywhere(program, r"squeeze_\(|transpose_\(|t_\(")
-            and says(d.actual, "expanded size of the tensor|invalid for input of size|match the broadcast shape")
+            anywhere(program, r"_neg_view|conj\(\)") and anywhere(program, r"squeeze_\(|transpose_\(|t_\(")
+            and (d.stage == "gradients" or says(d.expected, "returned an invalid gradient"))
+            and says(d.actual, "expanded size|invalid for input of size|match the broadcast shape|an invalid gradient")
         ),
     ),
     Known(

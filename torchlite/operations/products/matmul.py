@@ -89,7 +89,7 @@ def _no_bool(label: str, *operands: Tensor) -> None:
         raise errors.not_implemented_for(label, dt.bool_)
 
 
-def _same_dtype(a: Tensor, b: Tensor) -> None:
+def same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}")
 
@@ -145,7 +145,7 @@ def _check_mm(self: Tensor, mat2: Tensor) -> None:
     if of_coordinates(self, mat2):
         return
     _check_matrices(self, mat2)
-    _same_dtype(self, mat2)
+    same_dtype(self, mat2)
     _no_bool("addmm_impl_cpu_", self, mat2)
 
 
