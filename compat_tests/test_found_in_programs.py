@@ -145,6 +145,20 @@ def test_distances_ask_for_histories_before_dtypes():
 # ---- passes
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("factors", [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+def test_products_of_zeros_behind_a_bit_move_nothing_whatever_the_gradient(factors, create_graph):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor(factors, requires_grad=True)
+        for y in (x._neg_view(), torch.complex(x * 0, -x).conj().imag):
+            for g in (float("-inf"), float("nan"), 2.0):
+                for of in (y.prod(), y.prod(0)):
+                    tell(torch.autograd.grad(of, x, torch.tensor(g), create_graph=create_graph)[0].tolist())
+
+    program()
+
+
 @same_story
 def test_the_gradient_of_an_empty_pair_is_viewed_as_complex_whatever_its_steps(torch, tell):
     x = torch.tensor([-0.75, 1.75], dtype=torch.complex128, requires_grad=True)

@@ -190,6 +190,14 @@ KNOWN = (
         ),
     ),
     Known(
+        "steps of views made anew",
+        "PyTorch makes the history of a view of complex parts anew step by step, torchlite by the strides it has now",
+        lambda program, d: (
+            d.stage == "told" and says(program[-1].line, "next_functions") and d.expected == ["AsStridedBackward0"]
+            and anywhere(program, "real|imag")
+        ),
+    ),
+    Known(
         "views with bits of what was detached",
         "PyTorch stumbles over its own checks where it looks for the history of one whose base has none any more",
         lambda program, d: (
