@@ -217,6 +217,22 @@ def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad
     program()
 
 
+@pytest.mark.parametrize("grad", [True, False])
+def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([-1.25, -1.25], requires_grad=True) * 2
+        with torch.no_grad():
+            view = x[:]
+        x.sub_(1)
+        with torch.set_grad_enabled(grad):
+            _tried(tell, torch.func.jvp, lambda x: x > 0, (view,), (torch.ones(2),))
+            _tried(tell, torch.func.jvp, lambda x: 3, (view,), (torch.ones(2),))
+            _tried(tell, torch.func.jacfwd(lambda x: (x > 0).float()), view)
+
+    program()
+
+
 # ---- warnings
 
 
