@@ -219,6 +219,8 @@ def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad
 
 @pytest.mark.parametrize("grad", [True, False])
 def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
+    pytest.importorskip("torch._decomp.decompositions_for_jvp")  # warns when first loaded
+
     @same_story
     def program(torch, tell):
         x = torch.tensor([-1.25, -1.25], requires_grad=True) * 2
