@@ -28,8 +28,8 @@ _PLANNED = frozenset((
     "apply", "edges", "prepare", "record", "record_on", "recordable", "run", "run_generally", "save", "wrap_results",
 ))  # fmt: skip
 STEPS = _PLANNED | {
-    "apply_in_place", "arranged", "check_memory", "check_written_back", "compute_dtype", "fit", "into", "overwrite",
-    "overwrite_inside", "ready", "run_lazily",
+    "apply_in_place", "arranged", "check_memory", "check_written_back", "compute_dtype", "fit", "given_out", "into",
+    "overwrite", "overwrite_inside", "ready", "run_lazily",
 }  # fmt: skip
 
 

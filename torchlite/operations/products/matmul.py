@@ -452,26 +452,23 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         mm.check_out(out, values)  # type: ignore[misc]
 
 
-class _Matmul(Exact):
-    by_form = True
-
-    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
-        """A vector times a matrix is written as a row, which then loses its first dimension."""
-        a, b = values
-        if isinstance(out, TensorBase) and (a.dim(), b.dim()) == (1, 2):
-            refuse_history("matmul", out, values)
-            return mm.given_out(out, (a.unsqueeze(0), b)).squeeze_(0)
-        return super().given_out(out, values)
+def _into_product(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    """A vector times a matrix is written as a row, which then loses its first dimension."""
+    a, b = values
+    if isinstance(out, TensorBase) and (a.dim(), b.dim()) == (1, 2):
+        refuse_history("matmul", out, values)
+        return mm.given_out(out, (a.unsqueeze(0), b)).squeeze_(0)
+    return Exact.given_out(op, out, values)
 
 
-matmul: Exact = _Matmul(
+matmul: Exact = Exact(
     "matmul(Tensor self, Tensor other)", _mm,
     {
         "self": lambda g, other, self_shape, self_stride: to_first(g, other, self_shape, self_stride),
         "other": lambda g, self, other_shape, other_stride: to_second(g, self, other_shape, other_stride),
     },
     batch=_matmul, check_out=_check_matmul_out,
-    apply=_of_any_rank, node=mm.node_class, **_FAST,
+    apply=_of_any_rank, given_out=_into_product, node=mm.node_class, **_FAST,
 )  # fmt: skip
 method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 
