@@ -116,6 +116,36 @@ def test_elements_in_one_place_come_apart_where_out_is_resized_first():
     program()
 
 
+def test_a_mask_may_be_what_is_written_to():
+    @same_story
+    def program(torch, tell):
+        def assigned(mask, index, value):
+            mask[index] = value
+            return mask
+
+        for bits in ([False, False], [True, False], [True, True]):
+            for value in (-0.5, True, torch.tensor(True), torch.tensor([True]), torch.tensor([True, True])):
+                for index in (
+                    lambda m: m, lambda m: (m,), lambda m: m[:], lambda m: m.t(), lambda m: m[0], lambda m: m.clone()
+                ):  # fmt: skip
+                    for mask in (torch.tensor(bits), torch.tensor([bits, bits])):
+                        _tried(tell, assigned, mask, index(mask), value)
+            mask = torch.tensor([*bits, True])
+            _tried(tell, assigned, mask[:2], mask[1:], True)
+            for write in (
+                lambda m: m.index_put_((m,), torch.tensor(True)),
+                lambda m: m.index_put_((m,), torch.tensor(True), True),
+                lambda m: m.masked_scatter_(m, torch.tensor([True, False, True])),
+                lambda m: m.masked_scatter_(m.clone(), m),
+                lambda m: m.masked_fill_(m, True),
+            ):
+                _tried(tell, write, torch.tensor(bits))
+        places = torch.tensor([1, 0])
+        _tried(tell, assigned, places, places, 5)
+
+    program()
+
+
 @pytest.mark.parametrize("name", ["ceil", "floor", "frac", "isneginf", "isposinf", "round", "sign", "signbit", "trunc"])
 def test_complex_numbers_are_refused_before_the_dtype_of_out_or_after_it(name):
     @same_story

@@ -109,9 +109,10 @@ class InPlace(Recording):
                 warn_of_overlap(name, indexing)
         if not (self.repeats or lazy):
             check_no_overlap(target)
+        whole = self.exclusive if isinstance(self.exclusive, bool) else self.exclusive(target, *values)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
-                check_apart(target, other, self.exclusive)
+                check_apart(target, other, whole)
 
     def check_written_back(self, target: Tensor) -> None:
         """Refuse to write what was computed of a lazy tensor to one place several times."""

@@ -187,6 +187,7 @@ masked_scatter = Writing(
         "source": lambda g, mask, source_shape: masked_scatter_backward(g, mask, source_shape),
     },
     kernel=_scattered, check=_check_scatter, check_in_place=_check_scatter_in_place, linear=True, batch=_gathered,
+    reads=lambda self, mask, source: (mask,), exclusive=False,  # the source is read before
     shows="source_sym_sizes",
 )  # fmt: skip
 publish(masked_scatter, inplace=True)
