@@ -157,6 +157,46 @@ def test_complex_numbers_are_refused_before_the_dtype_of_out_or_after_it(name):
     program()
 
 
+@same_story
+def test_what_is_kept_for_backward_is_looked_at_before_shapes_and_memory(torch, tell):
+    with torch.inference_mode():
+        mask, two, three = torch.tensor([False, False]), torch.ones(2), torch.ones(3)
+    x = torch.ones(3, 3, requires_grad=True)
+    for made in (lambda: x * 1, lambda: x.detach() * 1, lambda: (x * 1)[:1].expand(3, 3)):
+        for write in (
+            lambda t: t.masked_fill_(mask, 2),
+            lambda t: t.mul_(two),
+            lambda t: t.mul_(three),
+            lambda t: t.index_put_((torch.tensor([0, 1]),), two),
+            lambda t: t.masked_scatter_(mask, two),
+        ):
+            _tried(tell, write, made())
+
+
+def test_masks_that_do_not_fit_what_is_scattered_into():
+    @same_story
+    def program(torch, tell):
+        source = torch.ones(20)
+        for shape in [(3, 3), (3,), (), (0,)]:
+            for dtype in (torch.bool, torch.float32):
+                for of_mask in [(2,), (3,), (3, 3), (), (0,)]:
+                    mask = torch.ones(of_mask, dtype=dtype)
+                    _tried(tell, torch.Tensor.masked_scatter_, torch.ones(shape), mask, source)
+                    _tried(tell, torch.Tensor.masked_scatter, torch.ones(shape), mask, source)
+
+    program()
+
+
+def test_matmul_tells_of_the_dtype_of_out_as_what_it_comes_to():
+    @same_story
+    def program(torch, tell):
+        batch, vector = torch.ones(2, 2, 2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+        for x in (batch, batch.mT, batch.transpose(0, 1), batch[:1].expand(2, 2, 2)):
+            _tried(tell, torch.matmul, x, vector, out=torch.zeros(2, 2))
+
+    program()
+
+
 def test_distances_ask_for_histories_before_dtypes():
     @same_story
     def program(torch, tell):

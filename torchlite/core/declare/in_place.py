@@ -72,6 +72,8 @@ class InPlace(Recording):
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
+            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything else is refused
+                check_keepable(value)
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
             announce_write(self_, state.mode.saved_hooks)
@@ -80,8 +82,6 @@ class InPlace(Recording):
             hold(before, values)
         if edges is not None:
             self.refuse_complex((before, *values[1:]))
-            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything is written
-                check_keepable(value)
             if state.mode.saved_hooks:  # which see operands as they are before the write
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name

@@ -125,10 +125,16 @@ publish(masked_select)
 
 def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
-    _check_scatter_in_place(self, mask, source)
+    _check_scattered_dtypes(self, mask, source)
 
 
 def _check_scatter_in_place(self: Tensor, mask: Tensor, source: Tensor) -> None:
+    if self.dtype is source.dtype:
+        mask.expand(self.shape)  # which says what does not fit
+    _check_scattered_dtypes(self, mask, source)
+
+
+def _check_scattered_dtypes(self: Tensor, mask: Tensor, source: Tensor) -> None:
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "

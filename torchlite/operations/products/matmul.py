@@ -446,7 +446,7 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("dot", a.dtype, out.dtype, exact=True)
     elif (m, n) == (2, 1):
         _check_mv_out(out, values)
-    elif n == 1:
+    elif n == 1 and _folds(a):
         check_vector_dtypes(out.dtype, a.dtype, b.dtype)
     elif m == n == 2:
         mm.check_out(out, values)  # type: ignore[misc]
