@@ -287,6 +287,23 @@ def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad
     program()
 
 
+@same_story
+def test_what_retains_its_gradient_is_not_asked_for_its_history_again(torch, tell):
+    x = torch.ones(2, 4, requires_grad=True) * 2
+    part = x.chunk(3, 1)[0]
+    part.retain_grad()
+    x.t_()
+    part.retain_grad()
+    tell(part._is_view())
+    y = torch.ones(2, requires_grad=True) * 2
+    for _ in range(2):
+        y.retain_grad()
+        y.mul_(3)
+        tell(y.retains_grad)
+    y.sum().backward()
+    tell(y.grad)
+
+
 @pytest.mark.parametrize("grad", [True, False])
 def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
     pytest.importorskip("torch._decomp.decompositions_for_jvp")  # warns when first loaded

@@ -382,6 +382,14 @@ KNOWN = (
         ),
     ),
     Known(
+        "factors of nothing",
+        "LAPACK takes no halves, and no integers: PyTorch says so only where a matrix has elements",
+        lambda program, d: (
+            d.expected is None
+            and says(d.actual, r'"(lu|linalg_eigh|linalg_svd|cholesky|ldl_factor_kernel)_cpu" not implemented for')
+        ),
+    ),
+    Known(
         "names of C's types",
         "types made in C have their module in CPython's own errors, those made in Python do not",
         lambda program, d: d.field == "error's text" and says(d.expected, "'torch.return_types"),
