@@ -187,12 +187,15 @@ def test_masks_that_do_not_fit_what_is_scattered_into():
     program()
 
 
-def test_matmul_tells_of_the_dtype_of_out_as_what_it_comes_to():
+def test_matmul_refuses_as_what_it_comes_to():
     @same_story
     def program(torch, tell):
-        batch, vector = torch.ones(2, 2, 2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+        batch = torch.ones(2, 2, 2, dtype=torch.float64)
         for x in (batch, batch.mT, batch.transpose(0, 1), batch[:1].expand(2, 2, 2)):
-            _tried(tell, torch.matmul, x, vector, out=torch.zeros(2, 2))
+            for shape in [(2,), (8,), (2, 2), (8, 2)]:
+                for dtype in (torch.float64, torch.bool):
+                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype))
+                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype), out=torch.zeros(2, 2))
 
     program()
 
@@ -322,7 +325,32 @@ def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
     program()
 
 
-# ---- warnings
+# ---- warnings and refusals
+
+
+def test_numbers_are_looked_at_after_the_places_they_go_to():
+    @same_story
+    def program(torch, tell):
+        for dtype in (torch.float32, torch.int64, torch.float16):
+            x = torch.zeros(3, 1, dtype=dtype)
+            for value in (0.5 + 1j, 1e60, 2.5):
+                for index in ([[3]], [[0]], [[-1]]):
+                    _tried(tell, x.scatter, 0, torch.tensor(index), value)
+                    _tried(tell, x.clone().scatter_, 0, torch.tensor(index), value, reduce="add")
+                _tried(tell, x.scatter, 0, torch.zeros(0, 1, dtype=torch.int64), value)
+
+    program()
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_too_few_complex_numbers_are_told_of_for_either_part(name):
+    @same_story
+    def program(torch, tell):
+        for dtype in (torch.float32, torch.complex64):
+            for shape in [(0,), (1, 3), (3, 3)]:
+                tell(getattr(torch, name)(torch.ones(shape, dtype=dtype), 0, correction=3))
+
+    program()
 
 
 def test_what_is_slow_to_search_is_told_of_once():

@@ -92,10 +92,10 @@ def nothing_instead(d: Difference) -> bool:
 
 def numbered_otherwise(d: Difference) -> bool:
     """Whether names of nodes differ in their last number alone, by which PyTorch tells overloads apart."""
-    return listed(d) and d.expected != d.actual and all(
-        says(a, "Backward") and says(b, "Backward") and a.rstrip("0123456789") == b.rstrip("0123456789")
-        for a, b in zip(d.expected, d.actual, strict=True)
-    )
+    if not listed(d) or not all(says(name, "Backward") for name in (*d.expected, *d.actual)):
+        return False
+    expected, actual = ([name.rstrip("0123456789") for name in names] for names in (d.expected, d.actual))
+    return bool(expected) and expected == actual
 
 
 def resizes(program: Program) -> bool:

@@ -56,7 +56,7 @@ FORBIDDEN = "its base or another view of its base has been modified inplace"
 NORMS = "_norm|BatchNorm|LayerNorm"
 PRODUCTS = r"matmul|inner|\bmm\(|addmm|\bdot\(|linear|tensordot|einsum"
 IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
-LEAPS = r"type_as|logical_not|atan2|\.log2?\(|\*\* -"  # of bools, of what is near to zero, of zeros of two signs
+LEAPS = r"type_as|logical_not|atan2|\.log(2|10|1p)?\(|\*\* -"  # of bools, of what is near to 0, of zeros of two signs
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 

@@ -390,7 +390,10 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
         return dot.apply(a, b)
     if m == 1 and n == 2:
         return a.unsqueeze(0).mm(b).squeeze_(0)
-    if n <= 2:  # fold the batch into the rows of one big matrix
+    fits = a.dtype is b.dtype and a._array.shape[-1] == b._array.shape[0]
+    if n <= 2 and not (fits or b.requires_grad or _folds(a)):
+        b = b if n == 2 else b.unsqueeze(1)  # which is refused as a batch
+    elif n <= 2:  # fold the batch into the rows of one big matrix
         lead = a._array.shape[:-1]
         rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
@@ -446,8 +449,11 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("dot", a.dtype, out.dtype, exact=True)
     elif (m, n) == (2, 1):
         _check_mv_out(out, values)
-    elif n == 1 and _folds(a):
-        check_vector_dtypes(out.dtype, a.dtype, b.dtype)
+    elif m > 2 >= n and a._array.shape[-1] == b._array.shape[0]:
+        if not _folds(a):
+            check_out_dtype("bmm", b.dtype, out.dtype, exact=True)
+        elif n == 1:
+            check_vector_dtypes(out.dtype, a.dtype, b.dtype)
     elif m == n == 2:
         mm.check_out(out, values)  # type: ignore[misc]
 
