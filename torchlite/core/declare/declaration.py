@@ -28,8 +28,8 @@ _PLANNED = frozenset((
     "apply", "edges", "prepare", "record", "record_on", "recordable", "run", "run_generally", "save", "wrap_results",
 ))  # fmt: skip
 STEPS = _PLANNED | {
-    "apply_in_place", "arranged", "check_memory", "check_written_back", "compute_dtype", "fit", "into", "overwrite",
-    "overwrite_inside", "ready", "run_lazily",
+    "apply_in_place", "arranged", "check_memory", "check_written_back", "compute_dtype", "fit", "given_out", "into",
+    "overwrite", "overwrite_inside", "ready", "run_lazily",
 }  # fmt: skip
 
 
@@ -130,7 +130,8 @@ class Declaration(metaclass=_Declared):
     exact_out: bool = False  # whether `out=` must have the result's dtype
     of_numbers: bool = False  # whether numbers may stand for all operands
     repeats: bool = False  # whether the in-place form may write to the same memory several times
-    exclusive: bool = False  # whether its operands may not even be the very memory it writes to
+    # Whether its operands may not even be the very memory it writes to; for a function, of these arguments.
+    exclusive: bool | Callable[..., bool] = False
     of_arrays: bool = True  # whether the kernel gets arrays, so that it is one for backends to run
     halves: str = "own"  # how an elementwise op computes float16 and bfloat16, see `Elementwise`
     on_backend: bool = False  # whether the kernel's first argument is the backend, not its array namespace

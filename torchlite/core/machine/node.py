@@ -208,6 +208,10 @@ class Node(NodeParts):
         results = tuple(self.apply(list(grads)))
         return results[0] if len(results) == 1 else results
 
+    def runs(self, node: Node) -> bool:
+        """Whether that is the node whose derivatives are computed where this one's turn comes."""
+        return node is self
+
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for whatever a user wants to note."""

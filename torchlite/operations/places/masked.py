@@ -125,10 +125,16 @@ publish(masked_select)
 
 def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
-    _check_scatter_in_place(self, mask, source)
+    _check_scattered_dtypes(self, mask, source)
 
 
 def _check_scatter_in_place(self: Tensor, mask: Tensor, source: Tensor) -> None:
+    if self.dtype is source.dtype:
+        mask.expand(self.shape)  # which says what does not fit
+    _check_scattered_dtypes(self, mask, source)
+
+
+def _check_scattered_dtypes(self: Tensor, mask: Tensor, source: Tensor) -> None:
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "
@@ -185,6 +191,7 @@ masked_scatter = Writing(
         "source": lambda g, mask, source_shape: masked_scatter_backward(g, mask, source_shape),
     },
     kernel=_scattered, check=_check_scatter, check_in_place=_check_scatter_in_place, linear=True, batch=_gathered,
+    reads=lambda self, mask, source: (mask,), exclusive=False,  # the source is read before
     shows="source_sym_sizes",
 )  # fmt: skip
 publish(masked_scatter, inplace=True)

@@ -13,7 +13,7 @@ from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
 from ..making.host_data import from_numpy
-from ..vocabulary import ALL, COMMON, INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
+from ..vocabulary import ALL, COMMON, INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, before_out, no_complex, zero_gradient
 
 # ---- comparisons
 
@@ -183,7 +183,10 @@ def _as_of_parts(result: Tensor, values: Sequence[Any]) -> Tensor:
 
 
 def _bool_only(name: str) -> Callable[..., None]:
+    check_operand = before_out(_REFUSALS[name])
+
     def check(out: Any, values: Any) -> None:
+        check_operand(out, values)
         if out.dtype is not dt.bool_:
             raise RuntimeError(f"{name} does not support non-boolean outputs.")
 

@@ -11,7 +11,7 @@ from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.state import is_watched, local
 from ...core.values import Array, Namespace, dt, not_implemented_for, strided, warn_once
 from ..formulas import nought
-from ..vocabulary import INEXACT, REAL, TENSORS, no_complex, zero_gradient
+from ..vocabulary import INEXACT, REAL, TENSORS, before_out, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
 
@@ -188,10 +188,11 @@ def _whole(kernel: str) -> Callable[[Any, Any], Any]:
 
 
 for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
+    _refuse = no_complex(NotImplementedError, f"{_name} is not supported for complex inputs")
     publish(
         Unary(
             _name, _whole(_name), zero_gradient, dtypes=REAL | dt.UNSIGNED, label=f"{_name}_vml_cpu",
-            refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
+            refuse=_refuse, check_out=before_out(_refuse),
         ),
         names=(_name, *_aliases), inplace=True,
     )  # fmt: skip

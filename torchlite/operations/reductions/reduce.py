@@ -171,7 +171,7 @@ def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 def looked_at(t: Tensor) -> bool:
     """Whether a formula may depend on the values of a tensor: those of a transform, or that a mode sees, show none."""
     backend = t._backend.real
-    return backend.values and not backend.level and not is_watched()
+    return backend.values and (backend.lazy or not backend.level) and not is_watched()
 
 
 def products_of_others(x: Tensor, dim: int) -> Tensor:

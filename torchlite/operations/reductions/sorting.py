@@ -302,8 +302,12 @@ def _check_search(
             f"{shape}and got sorter tensor {list(sorter.shape)}",
         )
         _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
-    for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
-        if isinstance(t, Tensor) and t._backend.layout is strided and not t.is_contiguous():
+    given = {"input value": sought, "boundary": sequence, "sorter": sorter}
+    tensors = {name: t for name, t in given.items() if isinstance(t, Tensor)}
+    if any([t._backend.lazy for t in tensors.values()]):
+        return  # what is computed of them is looked at
+    for name, t in tensors.items():
+        if t._backend.layout is strided and not t.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
