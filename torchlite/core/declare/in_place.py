@@ -72,8 +72,8 @@ class InPlace(Recording):
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
-            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything else is refused
-                check_keepable(value)
+            for value in () if edges is None else self.to_keep(edges, [None, *values[1:]]):
+                check_keepable(value)  # before anything else is refused
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
             announce_write(self_, state.mode.saved_hooks)
