@@ -17,7 +17,7 @@ def sealed(cls: type, more: bool = False) -> None:
             raise AttributeError(f"attribute '{name}' of '{shown}' objects is not writable")
         raise AttributeError(f"'{shown}' object has no attribute '{name}'")
 
-    def refuse_to_make(_: type, *args: Any, **kwargs: Any) -> NoReturn:
+    def refuse_to_make(*_: Any, **__: Any) -> NoReturn:
         raise TypeError(f"cannot create '{shown}' instances")
 
     def refuse_to_be_derived_from(_: type, **kwargs: Any) -> NoReturn:
@@ -26,4 +26,4 @@ def sealed(cls: type, more: bool = False) -> None:
     cls.__setattr__ = cls.__delattr__ = refuse_to_write  # type: ignore[method-assign,assignment]
     cls.__init_subclass__ = classmethod(refuse_to_be_derived_from)  # type: ignore[assignment]
     if not more:
-        cls.__new__ = refuse_to_make  # type: ignore[method-assign,assignment]
+        cls.__new__ = refuse_to_make  # type: ignore[method-assign]
