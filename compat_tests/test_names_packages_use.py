@@ -303,6 +303,18 @@ def test_the_limit_of_compilations_is_put_back():
         assert config.recompile_limit == before
 
 
+def test_scripts_may_tune_a_compiler_of_kernels():
+    for lib in BOTH:
+        config = module(lib, "_inductor.config")
+        assert (config.fx_graph_cache, config.epilogue_fusion, config.coordinate_descent_tuning) == (True, True, False)
+        with config.patch(coordinate_descent_tuning=True):
+            assert config.coordinate_descent_tuning
+        before = getattr(config.triton, "unique_kernel_names", True)
+        config.triton.unique_kernel_names = not before
+        assert config.triton.unique_kernel_names is not before
+        config.triton.unique_kernel_names = before
+
+
 def test_what_was_built_is_told():
     for lib in BOTH:
         assert lib._C._show_config() == lib.__config__.show()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from .unavailable import UNAVAILABLE
@@ -67,6 +67,17 @@ FACES = {
             ("dynamic_shapes", "automatic_dynamic_shapes", "assume_static_by_default", "guard_nn_modules",
              "optimize_ddp"), True,
         ) | {"cache_size_limit": 8, "recompile_limit": 8, "accumulated_recompile_limit": 256},
+    ),
+    "_inductor.config": Face(
+        "The settings of a compiler of kernels, which programs may change and nobody reads.",
+        variables={
+            name: SimpleNamespace()
+            for name in ("aot_inductor", "cpp", "cuda", "cutlass", "halide", "rocm", "test_configs", "trace", "triton")
+        } | dict.fromkeys(
+            ("benchmark_kernel", "conv_1x1_as_mm", "coordinate_descent_tuning", "cpp_wrapper", "debug",
+             "force_disable_caches", "force_fuse_int_mm_with_mul", "freezing", "max_autotune", "max_autotune_gemm"),
+            False,
+        ) | dict.fromkeys(("epilogue_fusion", "fx_graph_cache", "layout_optimization", "shape_padding"), True),
     ),
     "_export": Face("What PyTorch's export is made of."),
     "_export.wrappers": Face("", "compiler: mark_subclass_constructor_exportable_experimental=allow_in_graph"),

@@ -94,7 +94,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.codecache": ("FxGraphCache PyCodeCache extract_tensor_metadata_for_cache_key", ""),
     "_inductor.compile_fx": ("compile_fx compile_fx_inner", ""),
-    "_inductor.config": ("", ""),
     "_inductor.custom_graph_pass": ("CustomGraphPass get_hash_for_files", ""),
     "_inductor.fx_passes": ("", ""),
     "_inductor.fx_passes.post_grad": ("", ""),
