@@ -119,6 +119,12 @@ torch.fbgemm_linear_fp16_weight(torch.ones(3, 4).double(), torch.ones(2, 4).half
 torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2), [2**62, 4])
 torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2), [2**40, 2**40])
 torch.nn.functional.max_pool3d(torch.ones(2, 2, 4, 4), 100, ceil_mode=True)
+torch.nn.functional.lp_pool1d(torch.ones(2, 3, 4), 2, [2])
+torch.nn.functional.lp_pool2d(torch.ones(2, 3, 4), 2, [2])
+torch.nn.functional.lp_pool2d(torch.ones(2, 3, 4), 2, [2, 2])
+torch.nn.functional.conv_transpose1d(torch.ones(1, 3, 4), torch.ones(3, 3, 3), None, 1, 3)
+torch.nn.functional.conv_transpose1d(torch.ones(0, 3, 4), torch.ones(3, 3, 3), None, 1, 3)
+torch.nn.functional.conv_transpose2d(torch.ones(1, 3, 4, 4), torch.ones(3, 3, 3, 3), None, 1, 3)
 """
 
 # Numbers and options of kinds that PyTorch looks at.
