@@ -116,6 +116,7 @@ from torchlite import package as package
 from torchlite._library.schema import parse_schema as parse_schema
 from torchlite import profiler as profiler
 from torchlite.queries import promote_types as promote_types
+from torchlite.core.values.schemes import qscheme as qscheme
 from torchlite import quasirandom as quasirandom
 from torchlite import queries as queries
 from torchlite import random as random
@@ -902,7 +903,6 @@ def q_zero_point(input: _Tensor) -> _Tensor: ...
 qint32: _dtype
 qint8: _dtype
 def qr(input: _Tensor, some: _bool = True, *, out: _Any = None) -> _return_types.qr: ...
-def qscheme(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
 @_overload
 def quantile(input: _Tensor, q: _Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: _Tensor | None = None) -> _Tensor: ...
 @_overload

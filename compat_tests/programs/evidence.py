@@ -3,6 +3,7 @@
 import importlib
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,11 @@ def anywhere(program: Program, pattern: str) -> bool:
 
 def permuted(d: Difference) -> bool:
     """Whether the same elements lie in memory, in another order of dimensions, or one that lies there once is shown."""
-    return listed(d) and (0 in d.expected or dense(d.shape, d.expected)) and dense(d.shape, d.actual)
+    if not listed(d):
+        return False
+    kept = [i for i, steps in enumerate(zip(d.expected, d.actual)) if any(steps)]  # neither has expanded
+    shape, expected, actual = (tuple(of[i] for i in kept) for of in (d.shape, d.expected, d.actual))
+    return (0 in expected or dense(shape, expected)) and dense(shape, actual)
 
 
 def row_by_row(d: Difference) -> bool:
@@ -26,7 +31,7 @@ def row_by_row(d: Difference) -> bool:
     return d.actual == [math.prod(d.shape[i + 1 :]) for i in range(len(d.shape))]
 
 
-def dense(shape: tuple[int, ...], strides: list[int]) -> bool:
+def dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements fill one stretch of memory, each a place of its own."""
     step = 1
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
@@ -85,6 +90,14 @@ def nothing_instead(d: Difference) -> bool:
     return all(a == b or b in (0.0, None) or b != b for a, b in zip(d.expected, d.actual))
 
 
+def numbered_otherwise(d: Difference) -> bool:
+    """Whether names of nodes differ in their last number alone, by which PyTorch tells overloads apart."""
+    if not listed(d) or not all(says(name, "Backward") for name in (*d.expected, *d.actual)):
+        return False
+    expected, actual = ([name.rstrip("0123456789") for name in names] for names in (d.expected, d.actual))
+    return bool(expected) and expected == actual
+
+
 def resizes(program: Program) -> bool:
     """Whether the last line resizes what is given as `out=`, of which PyTorch warns where there was something."""
     run = Run(importlib.import_module("torch"), program[:-1])
@@ -109,8 +122,9 @@ def reshapes_unrecorded(program: Program) -> bool:
         recorded |= {name for name, t in run.tensors().items() if t.requires_grad}
         before = {name: t.shape for name, t in run.tensors().items() if name in recorded}
         run.step(step)
-        changed = any(t.shape != before.get(name, t.shape) for name, t in run.tensors().items())
-        if changed and ("out=" in step.line or re.search("no_grad|inference", step.mode)):
+        changed = [t for name, t in run.tensors().items() if t.shape != before.get(name, t.shape)]
+        unrecorded = "out=" in step.line or re.search("no_grad|inference", step.mode)
+        if any(unrecorded or not t.requires_grad for t in changed):
             return True
     return False
 
@@ -131,9 +145,22 @@ def takes_inference(program: Program) -> bool:
     return any(t.is_inference() and t.requires_grad for t in taken(program))
 
 
+def overlapping(t: Any) -> bool:
+    """Whether some elements of a tensor lie in one place."""
+    return t.numel() > 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+
+
 def takes_overlapping(program: Program) -> bool:
     """Whether the last line takes a tensor some of whose elements lie in one place."""
-    return any(t.numel() > 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in taken(program))
+    return any(map(overlapping, taken(program)))
+
+
+def writes_overlapping(program: Program) -> bool:
+    """Whether the last line writes to such a tensor."""
+    run = Run(importlib.import_module("torch"), program[:-1])
+    versions = [(t, t._version) for t in run.tensors().values() if not t.is_inference() and overlapping(t)]
+    run.step(program[-1])
+    return any(t._version != version for t, version in versions)
 
 
 def packed(program: Program) -> bool:

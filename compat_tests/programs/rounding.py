@@ -141,6 +141,8 @@ class Shaken(Run):
         return [t for t in self.tensors().values() if is_fresh(t)] if self.everything else []
 
     def shake(self, made: Tensor) -> None:
+        if made._is_zerotensor():
+            return
         data = made.view(-1)
         signs = self.torch.tensor([self.by * (-1) ** i for i in range(data.numel())], dtype=data.dtype)
         data.mul_(1 + signs * EPSILON[str(data.dtype)])

@@ -24,7 +24,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ..core.machine import LEAF, Node, TensorBase, form_of, requires_grad
+from ..core.machine import FIRST, LEAF, Node, TensorBase, form_of, requires_grad
 from ..core.state import local, with_grad
 from ..core.values import bear_name, warn
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
@@ -217,6 +217,7 @@ class Error(Node):
         leaves = [None if g is None else g.detach() for g in gradients]
         results = [None if g is None else g.detach() for g in gradients]
         node = cls(tuple(leaves), tuple([form_of(g) for g in gradients]))
+        node.sequence_nr = FIRST - 1
         for nr, (leaf, result) in enumerate(zip(leaves, results, strict=True)):
             if leaf is not None and result is not None:
                 leaf._edge, result._edge = LEAF, (node, nr)

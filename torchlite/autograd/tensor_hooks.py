@@ -59,7 +59,7 @@ def retain_grad(self: Tensor) -> None:
         )
     if not requires_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if last_edge(self).__class__ is tuple:
+    if last_edge(self).__class__ is tuple and not self._more().retains_grad:
         node, nr = resolve(self)
         self._more().retains_grad = True
         hooks_of(node).retain[nr] = weakref.ref(self)

@@ -9,7 +9,7 @@ from ..autograd.custom import context_of, marked
 from ..autograd.forward import check_size, forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core.declare import Op, ViewOp
-from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
+from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, resolve, untouched
 from ..core.state import local
 from ..core.structs import DualParts, know, whole
 from ..core.values import dt
@@ -170,6 +170,8 @@ def _dual(primal: Tensor, tangent: Tensor) -> Dual:
     for name, t in (("primal", primal), ("tangent", tangent)):
         if t.dtype.category < dt.FLOAT:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype!r}")
+    if local.state.mode.grad:
+        resolve(primal)  # what moves is a view, which asks for the history
     check_size(primal, tangent)
     return Dual(primal, tangent)
 

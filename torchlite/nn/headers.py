@@ -24,12 +24,13 @@ def known_by_form(comes_to: Callable[..., Any]) -> Callable[[Callable[..., Any]]
     the result, where it is one of several; or None.
     """
 
-    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         found = comes_to(*args, **kwargs)
         if found is None:
             return None
         op, given, *which = found
-        return op, op.signature.bind(given, {}), *which
+        values = op.signature.bind(given, {})
+        return (op, values, *which) if which else op.comes_to(*values)
 
     def declare(f: Callable[..., Any]) -> Callable[..., Any]:
         call = overridable(f)

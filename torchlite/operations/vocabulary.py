@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.declare import conj
@@ -23,6 +23,16 @@ TENSOR_FIRST = "Tensor self, Operand other"
 def no_complex(error: type[Exception], message: str) -> Callable[[dt.dtype], Exception | None]:
     """A `refuse=` for what has no order."""
     return lambda d: error(message) if d.is_complex else None
+
+
+def before_out(refuse: Callable[[dt.dtype], Exception | None]) -> Callable[[Any, Sequence[Any]], None]:
+    """A `check_out=` that looks at the operand's dtype before that of `out` is looked at."""
+
+    def check(out: Any, values: Sequence[Any]) -> None:
+        if (error := refuse(values[0].dtype)) is not None:
+            raise error
+
+    return check
 
 
 def requirement(prefix: str) -> Callable[[bool, str], None]:

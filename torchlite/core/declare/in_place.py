@@ -72,6 +72,8 @@ class InPlace(Recording):
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
+            for value in () if edges is None else self.to_keep(edges, [None, *values[1:]]):
+                check_keepable(value)  # before anything else is refused
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
             announce_write(self_, state.mode.saved_hooks)
@@ -80,8 +82,6 @@ class InPlace(Recording):
             hold(before, values)
         if edges is not None:
             self.refuse_complex((before, *values[1:]))
-            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything is written
-                check_keepable(value)
             if state.mode.saved_hooks:  # which see operands as they are before the write
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name
@@ -109,9 +109,10 @@ class InPlace(Recording):
                 warn_of_overlap(name, indexing)
         if not (self.repeats or lazy):
             check_no_overlap(target._array)
+        whole = self.exclusive if isinstance(self.exclusive, bool) else self.exclusive(target, *values)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
-                check_apart(target, other, self.exclusive)
+                check_apart(target, other, whole)
 
     def check_written_back(self, target: Tensor) -> None:
         """Refuse to write what was computed of a lazy tensor to one place several times."""

@@ -75,7 +75,7 @@ class Op(PublicForms):
         """What stands in the place of `apply` from its first call on."""
         made = self.run_bound
         if self.by_form:
-            made = planned(lambda args, kwargs: (self, args), made, self.plans)
+            made = planned(lambda args, kwargs: self.comes_to(*args), made, self.plans)
         vars(self)["apply"] = made
         return made
 

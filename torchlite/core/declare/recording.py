@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..machine import FIRST, PLAIN, UNVERSIONED, TensorBase
+from ..machine import FIRST, PLAIN, UNVERSIONED, Node, TensorBase
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.saved import Hooked, SavedOutput, keep, keep_output
 from ..machine.view import ask_for_histories
@@ -249,7 +249,7 @@ class Recording(Declaration):
 def asked_of(node: OpNode, listed: bool) -> Sequence[Any]:
     """A node's edges, with None for those that the pass in which it runs asks nothing of; of a list all or none."""
     edges, task = node.next_edges, local.state.task
-    if task is None or task.wanted is None or task.node is not node:
+    if task is None or task.wanted is None or not isinstance(task.node, Node) or not task.node.runs(node):
         return edges
-    asked: Sequence[Any] = task.asked(edges)
+    asked: Sequence[Any] = task.asked(task.node.next_edges)
     return edges if listed and any([edge is not None for edge in asked]) else asked

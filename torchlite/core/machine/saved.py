@@ -14,14 +14,14 @@ from typing import Any, Protocol
 from ..state import mode as _mode
 from ..structs import SavedNumberParts, SavedOutputParts, know, whole
 from ..values import CPU, FLOAT, dt, freed, get_backend, shown_in, type_text
-from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
+from .node import LEAF, UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .registry import registry
 from .tangent import TangentLevel, set_tangent, tangents_of
 from .tensor import Tensor, wrap
 from .tensor_base import TensorBase
-from .view import resolve
+from .view import requires_grad, resolve
 
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.
 Hooks = tuple[Any, ...]
@@ -183,6 +183,8 @@ class Packed:
         self.hooks = hooks
         self.output = output  # of the node that keeps it, which it must not own
         self.edge = resolve(tensor) if output < 0 else None
+        if self.edge is None and output < 0 and requires_grad(tensor):
+            self.edge = LEAF  # a view made without gradients, which leads nowhere
         self.tangents = dict(tangents_of(tensor))
         given = tensor if given is None else given
         version = version_of(given)

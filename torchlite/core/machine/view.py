@@ -309,6 +309,9 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
+    def runs(self, node: Node) -> bool:
+        return self.saved_entries is not None and node is self.saved_entries[0]
+
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         if self.saved_entries is None:
             raise freed()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..structs import know, renew_defaults
 from .pickling import bear_name, means_this, reduce_ex, shown_in
+from .sealed import sealed
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
@@ -117,6 +118,8 @@ _NAMED_ONLY: tuple[dtype, ...] = (
     *(dtype(f"{u}int{n}", None, INT, 0, f"{u.upper()}Int{n}", f"c10::dummy_{u}int1_7_t<{n}>", 1)
       for u in ("", "u") for n in range(1, 8)),
 )  # fmt: skip
+
+sealed(dtype)
 
 QUANTIZED = tuple([d for d in _NAMED_ONLY if d.name in ("qint8", "quint8", "qint32")])  # of quantized tensors
 

@@ -6,10 +6,9 @@ import functools
 import math
 from typing import Any
 
-from ...core.declare import LaidOp
+from ...core.declare import Formula, LaidOp
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, dt
-from ..formulas import Formula
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped
@@ -57,7 +56,7 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
         {
             "self": Formula(
                 lambda g, self_shape, output_size, *rest: backward.apply(g, output_size, tuple(self_shape), *rest),
-                " ".join(("g self_shape output_size", *options)),
+                "g", "self_shape", "output_size", *options,
             )
         },
         node=f"{node}Backward0", linear=True, batch=LEADING,

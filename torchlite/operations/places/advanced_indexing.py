@@ -372,6 +372,7 @@ index_put = Writing(
     reads=lambda self, indices, values, accumulate: (  # one value is read before
         (indices,) if _fills(self, indices, values, accumulate) else (indices, values)
     ),
+    exclusive=lambda self, indices, values, accumulate: not _fills(self, indices, values, accumulate),
     repeats=True,
     warns=lambda self, indices, values, accumulate: {
         "index_put": "indices] = tensor", **(_MASKED if _fills(self, indices, values, accumulate) else {}),

@@ -10,7 +10,17 @@ from ...core.declare import describe, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase, check_apart, into
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
-from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, or_own, warn_once, wrap_dim
+from ...core.values import (
+    Array,
+    Backend,
+    Namespace,
+    broadcast_shapes,
+    dt,
+    not_implemented_for,
+    or_own,
+    warn_once,
+    wrap_dim,
+)
 from ...core.values.determinism import determinism
 from ..formulas import onto, tensors, zeros
 from ..reductions.reduce_at import SCATTER, into_mean, reduce_backward, start_of, ufunc_of
@@ -66,6 +76,7 @@ gather = Picking(
     _gather,
     {"self": lambda g, self, dim, index: onto(g.new_zeros(self.shape), "scatter_add", dim, index, g), "index": None},
     check_form=_check_gather, linear=True, batch=LEADING, shows="dim sparse_grad", over="index",
+    resizes_first=True,
 )  # fmt: skip
 publish(gather)
 
@@ -168,6 +179,19 @@ def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduc
         )
 
 
+def _places_first(op: Writing, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    """Places are looked at before the number, which any one may be where there are none."""
+    try:
+        return Writing.prepare(op, values, backend)
+    except RuntimeError:
+        self, index = _at_least_1d(values[0]._array, values[2]._array)
+        if not index.size:
+            return Writing.prepare(op, (*values[:3], 0, *values[4:]), backend)
+        dim = wrap_dim(values[1], self.ndim)
+        _check_places(backend.xp, index, dim, self.shape[dim])
+        raise
+
+
 _unknown = undifferentiable("derivative for aten::scatter is not implemented")
 
 
@@ -185,7 +209,7 @@ scatter_value = Writing(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
     _scatter,
     {"self": _emptied, "index": None},
-    check=_check_scatter, node="ScatterBackward1", batch=LEADING,
+    check=_check_scatter, node="ScatterBackward1", batch=LEADING, prepare=_places_first, by_form=True,
 )  # fmt: skip
 scatter_src_reduce = Writing(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
@@ -197,7 +221,7 @@ scatter_value_reduce = Writing(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
     _scatter_deprecated,
     {"self": _unknown, "index": None},
-    check=_check_scatter_reduce, node=NOT_IMPLEMENTED, batch=LEADING,
+    check=_check_scatter_reduce, node=NOT_IMPLEMENTED, batch=LEADING, prepare=_places_first, by_form=True,
 )  # fmt: skip
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, inplace=True)
 

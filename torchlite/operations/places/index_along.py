@@ -154,7 +154,7 @@ index_add = Writing(
         "source": lambda g, dim, index, source, alpha: scaled(_of_source(g, dim, index, source), alpha),
     },
     check=_check_same_slices("index_add_"), prepare=_with_factor, by_form=True, linear=True, batch=_add_by_scatter,
-    shows="alpha dim source_dim",
+    shows="alpha dim source_dim", resizes_first=True,
 )  # fmt: skip
 publish(index_add, inplace=True)
 
@@ -227,6 +227,7 @@ index_copy = Writing(
         "source": _of_source,
     },
     check=_check_copy, linear=True, batch=_copy_by_scatter, shows="dim source_dim",
+    resizes_first=True,
 )  # fmt: skip
 publish(index_copy, inplace=True)
 
@@ -331,7 +332,7 @@ index_reduce = Writing(
     lambda g, self, dim, index, source, reduce, include_self, result: (
         reduce_backward(INDEX, g, self, dim, index, source, reduce, include_self, result)
     ),
-    constant=("index",), complex_gradients=False, check=_check_reduce,
+    constant=("index",), complex_gradients=False, check=_check_reduce, resizes_first=True,
     batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self
     ),

@@ -31,13 +31,15 @@ class Picking(Op):
 
     gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
     over: str | None = None  # an operand that is read before its memory is written to
+    resizes_first: bool = False  # whether `out=` is given its shape before it is asked for elements in one place
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if not isinstance(out, TensorBase):
             raise TypeError(f"{self.signature.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         wanted = self.gives or values[0].dtype
         check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
-        check_no_overlap(out._array)
+        if not self.resizes_first:
+            check_no_overlap(out._array)
         over = None if self.over is None else self.signature.by_name[self.over]
         for at, value in enumerate(values):
             for other in tensors_in(value):

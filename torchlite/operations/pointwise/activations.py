@@ -22,6 +22,7 @@ from ...core.declare import (
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
+from ..formulas import sigmoid
 from ..gradient_kernels import by_kernel
 from ..shapes.joining import cat
 from ..vocabulary import REAL, zero_gradient
@@ -30,10 +31,6 @@ from .rectifiers import slope_refused
 from .selection import where
 
 _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
-
-
-def _sigmoid(xp: Namespace, x: Array) -> Any:
-    return 1 / (1 + xp.exp(-x))
 
 
 # ---- piecewise linear: kinks, and straight lines between them
@@ -308,7 +305,7 @@ gelu = publish(gelu_, function=False, method=False)
 
 
 def _silu_slope(xp: Namespace, g: Array, x: Array) -> Any:
-    s = _sigmoid(xp, x)
+    s = sigmoid(xp, x)
     return g * (s * (1 + x * (1 - s)))
 
 
@@ -330,7 +327,7 @@ silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplac
 
 def _mish_slope(xp: Namespace, g: Array, x: Array) -> Any:
     t = xp.tanh(xp.log1p(xp.exp(x)))
-    return g * (t + x * _sigmoid(xp, x) * (1 - t * t))
+    return g * (t + x * sigmoid(xp, x) * (1 - t * t))
 
 
 def _mish_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
@@ -359,7 +356,7 @@ def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, th
 
 softplus_backward = Elementwise(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
-    lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * _sigmoid(xp, x * beta)),
+    lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * sigmoid(xp, x * beta)),
     {"grad_output": ITSELF, "self": _softplus_bend},
     **_FLOATS,
 )
@@ -387,7 +384,7 @@ def _log_sigmoid(xp: Namespace, x: Array) -> tuple[Any, Any]:
 
 log_sigmoid_backward = Elementwise(
     "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor? buffer=None)",
-    lambda xp, g, x, buffer: g * _sigmoid(xp, -x),
+    lambda xp, g, x, buffer: g * sigmoid(xp, -x),
     {"grad_output": ITSELF, "self": _log_sigmoid_bend, "buffer": None}, **_FLOATS, arranged=as_operand(0),
 )  # fmt: skip
 _log_sigmoid_forward = Op(
@@ -418,13 +415,13 @@ def _check_halves(self: Tensor, dim: int) -> None:
 
 def _glu(xp: Namespace, x: Array, axis: int) -> Any:
     value, gate = xp.split(x, 2, axis)
-    return value * _sigmoid(xp, gate)
+    return value * sigmoid(xp, gate)
 
 
 def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Array:
     wide = widened(g)
     value, gate = xp.split(widened(x), 2, dim)
-    s = _sigmoid(xp, gate)
+    s = sigmoid(xp, gate)
     through = wide * s
     return xp.ascontiguousarray(xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False))
 

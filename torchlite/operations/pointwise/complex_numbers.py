@@ -58,8 +58,9 @@ def _check_pairs(self: Tensor) -> None:
 
 
 def _in_pairs(g: Tensor) -> Tensor:
-    """The gradient as what can be viewed as complex: where it is contiguous, steps along single elements may be any."""
-    odd = g.is_contiguous() and any([s % 2 for s in g.stride()[:-1]])
+    """The gradient as what can be viewed as complex: where it is contiguous, steps that reach nothing may be any."""
+    *outer, last = g.stride()
+    odd = g.is_contiguous() and (last != 1 or any([s % 2 for s in outer]))
     return g.clone(memory_format=contiguous_format) if odd else g.contiguous()
 
 

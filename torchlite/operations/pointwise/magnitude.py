@@ -12,7 +12,7 @@ from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt
 from ..formulas import zeros
 from ..making.copy import arranged_as_copy
-from ..vocabulary import ORDERED, TENSOR_FIRST, TENSORS, no_complex, undifferentiable, zero_gradient
+from ..vocabulary import ORDERED, TENSOR_FIRST, TENSORS, before_out, no_complex, undifferentiable, zero_gradient
 from .selection import where
 
 
@@ -57,13 +57,11 @@ absolute = Unary(
 publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
 publish(sgn, inplace=True)
-sign = Unary(
-    "sign", _sgn, zero_gradient,
-    refuse=no_complex(
-        NotImplementedError,
-        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
-    ),
-)  # fmt: skip
+_refuse = no_complex(
+    NotImplementedError,
+    "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+)
+sign = Unary("sign", _sgn, zero_gradient, refuse=_refuse, check_out=before_out(_refuse))
 publish(sign, inplace=True)
 
 copysign = Binary(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cmath
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -174,7 +173,11 @@ def _power_of(self: Tensor, other: Any) -> Any:
     return any_pow(other, self)
 
 
-publish_python("square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True))
+def _into_square(out: Any, square: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    return any_pow(*values, 2, out=out) if isinstance(out, TensorBase) else into(out, square, values, name)
+
+
+publish_python("square(Tensor self)", lambda self: number_pow(self, 2), into=_into_square)
 
 
 publish_python("square_(Tensor self)", lambda self: self.pow_(2))

@@ -17,9 +17,7 @@ from .matmul import (
     _check_bmm,
     _check_inner,
     _each_adjoint,
-    _expandable,
     _no_bool,
-    _plus_product,
     adjoint,
     bmm,
     check_vector_dtypes,
@@ -28,7 +26,30 @@ from .matmul import (
     of_coordinates,
     to_first,
     to_second,
+    unrounded,
 )
+
+
+def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    if not a.size:  # no products, not even zeros
+        if beta == 0 or 0 in shape:
+            return xp.zeros(shape, base.dtype)
+        return xp.broadcast_to(times(xp, widened(base), beta), shape).astype(base.dtype, order="C")
+    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
+        made = xp.zeros(shape, a.dtype)
+    else:
+        made = times(xp, unrounded(xp, a, b), alpha)
+    if beta != 0:
+        xp.add(made, times(xp, widened(base), beta), made)
+    return made.astype(base.dtype, copy=False)
+
+
+def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
+    have = self._array.shape
+    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
+        self.expand(shape)  # which says what does not fit
 
 
 def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -106,7 +127,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if len(a) != 2 or len(b) != 1 or self.dim() > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
     if a[1] != b[0] or self._array.shape not in ((a[0],), (1,), ()):
-        raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+        raise RuntimeError(f"size mismatch, got input ({self.size(0)}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_vector_dtypes(self.dtype, mat.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", mat, vec)
     if mat._array.size:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, conj, describe, published, seen_whole, sum_to
+from ...core.declare import Op, conj, describe, published, published_whole, sum_to
 from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
 from .exact import Exact
-from .matmul import into_exactly, product
+from .matmul import into_exactly, product, same_dtype
 
 # ---- the cross product
 
@@ -101,11 +101,10 @@ def _through(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Ten
     return g * slope(_differences(x1, x2), size, p)
 
 
-_CDIST_BACKWARD = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist)"
-
-
-@published(_CDIST_BACKWARD, function=False, method=False)
-@seen_whole(_CDIST_BACKWARD, recorded=True)
+@published_whole(
+    "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist)", recorded=True, function=False,
+    method=False,
+)  # fmt: skip
 def _cdist_backward(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
     """The gradient of the first vectors."""
     return sum_to(_through(g, x1, x2, p, result).sum(-2), x1._array.shape)
@@ -124,9 +123,18 @@ def _cdist_vjp(
     return [sum_to(through.sum(-2), x1._array.shape), sum_to(-through.sum(-3), x2._array.shape)]
 
 
+def _check_cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> None:
+    if not x1._array.size or not x2._array.size:
+        return
+    if x1.dtype in dt.HALVES:
+        raise errors.not_implemented_for("cdist", x1.dtype)
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype.legacy} but found {x2.dtype.legacy}")
+
+
 _by_differences = Op(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode)", _cdist, _cdist_vjp, node="CdistBackward0",
-    batch=BROADCAST,
+    batch=BROADCAST, check_form=_check_cdist,
 )  # fmt: skip
 
 
@@ -145,7 +153,9 @@ def _euclidean_vjp(g: Tensor, x1: Tensor, x2: Tensor, result: Tensor) -> list[Te
     return [_pull(ratio, x1, x2), _pull(ratio.transpose(-1, -2), x2, x1)]
 
 
-_by_products = Op("_euclidean_dist(Tensor x1, Tensor x2)", _euclidean, _euclidean_vjp, batch=BROADCAST)
+_by_products = Op(
+    "_euclidean_dist(Tensor x1, Tensor x2)", _euclidean, _euclidean_vjp, batch=BROADCAST, check_form=same_dtype
+)  # fmt: skip
 
 _MANY = 25  # rows, from which on products are faster
 _MODES = {
@@ -174,13 +184,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     errors.broadcast_shapes(a[:-2], b[:-2])
-    any_distance = x1._array.size and x2._array.size
-    if any_distance and x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {x1.dtype.legacy} but found {x2.dtype.legacy}")
     if p == 2 and a[-1] and a[-2] and b[-2] and _MODES[compute_mode](max(a[-2], b[-2])):
         return _by_products.apply(x1, x2)
-    if any_distance and x1.dtype in dt.HALVES:
-        raise errors.not_implemented_for("cdist", x1.dtype)
     return _by_differences.apply(x1, x2, p, None)
 
 

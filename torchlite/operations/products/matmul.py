@@ -9,12 +9,22 @@ from typing import Any
 
 from ...backends.lazy import CONJ, flipped
 from ...core.declare import Op, conj, describe, exchanged, method, publish
-from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
+from ...core.machine import (
+    Leading,
+    Tensor,
+    TensorBase,
+    by_formula,
+    fast,
+    in_memory,
+    into,
+    refuse_history,
+    requires_grad,
+    wrap,
+)
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, or_own, sparse_coo, strided
 from ...kernels.summing import widened
-from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
@@ -61,37 +71,15 @@ def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
     return product(xp, widened(a), widened(b))
 
 
-def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
-    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
-    shape = (*a.shape[:-1], b.shape[-1])
-    if not a.size:  # no products, not even zeros
-        if beta == 0 or 0 in shape:
-            return xp.zeros(shape, base.dtype)
-        return xp.broadcast_to(times(xp, widened(base), beta), shape).astype(base.dtype, order="C")
-    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
-        made = xp.zeros(shape, a.dtype)
-    else:
-        made = times(xp, unrounded(xp, a, b), alpha)
-    if beta != 0:
-        xp.add(made, times(xp, widened(base), beta), made)
-    return made.astype(base.dtype, copy=False)
-
-
 def _no_bool(label: str, *operands: Tensor) -> None:
     """There are no products of bools, but for those without elements."""
     if operands[0].dtype is dt.bool_ and all([t._array.size and t.layout is strided for t in operands]):
         raise errors.not_implemented_for(label, dt.bool_)
 
 
-def _same_dtype(a: Tensor, b: Tensor) -> None:
+def same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}")
-
-
-def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
-    have = self._array.shape
-    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
-        self.expand(shape)  # which says what does not fit
 
 
 def H(t: Tensor) -> Tensor:
@@ -139,7 +127,7 @@ def _check_mm(self: Tensor, mat2: Tensor) -> None:
     if of_coordinates(self, mat2):
         return
     _check_matrices(self, mat2)
-    _same_dtype(self, mat2)
+    same_dtype(self, mat2)
     _no_bool("addmm_impl_cpu_", self, mat2)
 
 
@@ -384,7 +372,10 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
         return dot.apply(a, b)
     if m == 1 and n == 2:
         return a.unsqueeze(0).mm(b).squeeze_(0)
-    if n <= 2:  # fold the batch into the rows of one big matrix
+    fits = a.dtype is b.dtype and a._array.shape[-1] == b._array.shape[0]
+    if n <= 2 and not (fits or b.requires_grad or _folds(a)):
+        b = b if n == 2 else b.unsqueeze(1)  # which is refused as a batch
+    elif n <= 2:  # fold the batch into the rows of one big matrix
         lead = a._array.shape[:-1]
         rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
@@ -440,10 +431,22 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         check_out_dtype("dot", a.dtype, out.dtype, exact=True)
     elif (m, n) == (2, 1):
         _check_mv_out(out, values)
-    elif n == 1:
-        check_vector_dtypes(out.dtype, a.dtype, b.dtype)
+    elif m > 2 >= n and a._array.shape[-1] == b._array.shape[0]:
+        if not _folds(a):
+            check_out_dtype("bmm", b.dtype, out.dtype, exact=True)
+        elif n == 1:
+            check_vector_dtypes(out.dtype, a.dtype, b.dtype)
     elif m == n == 2:
         mm.check_out(out, values)  # type: ignore[misc]
+
+
+def _into_product(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    """A vector times a matrix is written as a row, which then loses its first dimension."""
+    a, b = values
+    if isinstance(out, TensorBase) and (a.dim(), b.dim()) == (1, 2):
+        refuse_history("matmul", out, values)
+        return mm.given_out(out, (a.unsqueeze(0), b)).squeeze_(0)
+    return Exact.given_out(op, out, values)
 
 
 matmul: Exact = Exact(
@@ -453,7 +456,7 @@ matmul: Exact = Exact(
         "other": lambda g, self, other_shape, other_stride: to_second(g, self, other_shape, other_stride),
     },
     batch=_matmul, check_out=_check_matmul_out,
-    apply=_of_any_rank, node=mm.node_class, **_FAST,
+    apply=_of_any_rank, given_out=_into_product, node=mm.node_class, **_FAST,
 )  # fmt: skip
 method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare import publish_python, published
 from ...core.declare.schema import taking
-from ...core.machine import Tensor
+from ...core.machine import Tensor, TensorBase, into
 from ...core.values import errors
 from ..pointwise.arithmetic import mul
 from ..shapes.shape import reshape, unsafe_view
@@ -22,13 +22,25 @@ def _vector(name: str, argument: str, t: Tensor) -> None:
 
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and an element of the other."""
+    return mul.flat(*_column_and_row(self, vec2))
+
+
+def _column_and_row(self: Tensor, vec2: Tensor) -> tuple[Tensor, Tensor]:
     _vector("outer", "self", self)
     _vector("outer", "vec2", vec2)
-    return mul.flat(reshape(self, (self.numel(), 1)), vec2)
+    return reshape(self, (self.numel(), 1)), vec2
 
 
-publish_python("outer(Tensor self, Tensor vec2)", outer)
-publish_python("ger(Tensor self, Tensor vec2)", outer)
+def _into_outer(out: Any, outer: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    if not isinstance(out, TensorBase):
+        return into(out, outer, values, name)
+    if name == "ger":
+        errors.warn("torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead.")
+    return mul.given_out(out, _column_and_row(*values))
+
+
+publish_python("outer(Tensor self, Tensor vec2)", outer, into=_into_outer)
+publish_python("ger(Tensor self, Tensor vec2)", outer, into=_into_outer)
 
 
 def _into_inner(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:

@@ -268,29 +268,27 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
     return t
 
 
+def _neighbours(t: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """All but the last, and all but the first."""
+    return slice_.apply(t, dim, 0, -1, 1), slice_.apply(t, dim, 1, None, 1)
+
+
 def _strips(y: Tensor, width: Any, dim: int) -> Tensor:
     """Twice the area between each two neighbouring points."""
-    n = y.shape[dim] - 1
-    before = y.narrow(dim, 0, n)
-    return (y.narrow(dim, 1, n) + before) * width
+    before, after = _neighbours(y, dim)
+    return (after + before) * width
 
 
 def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
     """The steps of `x`, shaped to be multiplied with those of `y`."""
-    if not x.dim():
-        raise IndexError(f"{name}: Currently we do not support dx as a scalar")
-    n = y.shape[dim]
     if x.dim() == 1:
-        if x.shape[0] != n:
+        if x.shape[0] != y.size(dim):
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        steps = _one_difference(x, 0)
-        return steps.reshape(along_dim(dim, y.dim()))
-    if x.dim() < y.dim():
+        x = x.reshape(along_dim(dim, y.dim()))
+    elif x.dim() < y.dim():
         x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
-    at = x.shape[dim]
-    if at not in (n, 1) and n != 1:
-        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-    return _one_difference(x, dim)
+    before, after = _neighbours(x, dim)
+    return after - before
 
 
 def _sum_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
@@ -306,24 +304,24 @@ def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
     return multiply_by.apply(before + slice_.apply(y, dim, 1, None, 1), width / 2).cumsum(dim)
 
 
-def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
-    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, width, dim)`."""
+def _area(name: str, total: Any, evenly: Any, empty: Any = None) -> tuple[Composite, Composite]:
+    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, width, dim)`.
 
+    `empty(y, dim)` is the result where there is no point, if that is one of its own.
+    """
     said = "trapezoid" if name == "trapz" else name
 
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
-        if not y.size(dim):
+        if empty is not None and not y.size(dim):
             return empty(y, dim)
         if x.dtype is dt.bool_ or y.dtype is dt.bool_:
             raise RuntimeError(f"{said}: received a bool input for `x` or `y`, but bool is not supported")
-        return divide_by.apply(total(_strips(y, _widths(y, x, dim, name), dim), dim), 2)
+        return divide_by.apply(total(_strips(y, _widths(y, x, dim, said), dim), dim), 2)
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
-        if name != "cumulative_trapezoid":
-            wrapped = wrap_dim(dim, y.dim())
-            if not y.size(dim):
-                return empty(y, wrapped)
+        if empty is not None and not y.size(dim):
+            return empty(y, wrap_dim(dim, y.dim()))
         if y.dtype is dt.bool_:
             raise RuntimeError(f"{said}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):
@@ -342,10 +340,7 @@ def _zeros(y: Tensor, dim: int) -> Tensor:
 
 for _name in ("trapezoid", "trapz"):
     publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), method=False)
-publish(
-    *_area("cumulative_trapezoid", Tensor.cumsum, _sums_of_strips, lambda y, dim: y * 1.0),
-    method=False,
-)  # fmt: skip
+publish(*_area("cumulative_trapezoid", Tensor.cumsum, _sums_of_strips), method=False)
 
 
 describe(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import ITSELF, Along, Op, describe, publish, refused
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Made, Tensor
+from ...core.state import Mode, State
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim
-from ...core.values.errors import tell_of_lost_part
 from ...kernels.summing import add_reduce
 from ..gradient_kernels import by_kernel_of
+from ..making.copy import cast
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.UNSIGNED, *dt.COMPLEXES, *dt.EIGHT_BITS)
 
@@ -96,6 +98,22 @@ log_softmax_backward = Op(
 publish(log_softmax_backward, method=False)
 
 
+class _Softmax(Along):
+    """The operand is converted to the dtype that is asked for by a step of its own."""
+
+    by_form = True
+
+    def comes_to(self, *values: Any) -> Any:
+        t, dim, d = values
+        return (self, values) if d in (None, t.dtype) else [(cast, (t, d, None)), (self, (Made(0), dim, None))]
+
+    def run_generally(self, state: State, mode: Mode, values: Sequence[Any]) -> Any:
+        t, dim, d = values
+        if d not in (None, t.dtype):
+            return self.apply(t.to(d), dim, None)
+        return super().run_generally(state, mode, values)
+
+
 def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
     """The public op, and the one with an underscore, which other ops' gradients are written with."""
     refuse, refuse_last = refused(label, *NOT_FLOAT), refused(label.replace("_kernel", "_lastdim_kernel"), *NOT_FLOAT)
@@ -104,10 +122,7 @@ def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
         return back.apply(g, result, dim, result.dtype if self_dtype.is_complex else self_dtype)
 
     def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
-        rank = max(self.dim(), 1)
-        if d is not None and self.dtype.is_complex and not d.is_complex and not -rank <= dim < rank:
-            tell_of_lost_part()  # the operand is converted before its dimensions are looked at
-        if self._array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
+        if self._array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(self.dtype)):
             raise error
 
     inner = Along(
@@ -119,10 +134,10 @@ def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
     )
     publish(inner, method=False)
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
-    op = Along(
+    op = _Softmax(
         schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True,
         on_arrays=by_kernel_of(back, renamed={"output": "result"}),
-        seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False), {}),
+        seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False)),
     )  # fmt: skip
     publish(op)
     return op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, Reduction, describe, publish, published, refused, seen_whole
+from ...core.declare import Along, Op, Reduction, describe, publish, published, published_whole, refused
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, strided, warn_once
@@ -302,8 +302,12 @@ def _check_search(
             f"{shape}and got sorter tensor {list(sorter.shape)}",
         )
         _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
-    for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
-        if isinstance(t, Tensor) and t._backend.layout is strided and not t.is_contiguous():
+    given = {"input value": sought, "boundary": sequence, "sorter": sorter}
+    tensors = {name: t for name, t in given.items() if isinstance(t, Tensor)}
+    if any([t._backend.lazy for t in tensors.values()]):
+        return  # what is computed of them is looked at
+    for name, t in tensors.items():
+        if t._backend.layout is strided and not t.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
@@ -332,11 +336,10 @@ searchsorted = Op(
 publish(searchsorted, method=False)
 
 
-_BUCKETIZE = "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)"
-
-
-@published(_BUCKETIZE, method=False, into=_into_places)
-@seen_whole(_BUCKETIZE, "Tensor")
+@published_whole(
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)", "Tensor", method=False,
+    into=_into_places,
+)  # fmt: skip
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
     for t in (input, boundaries):

@@ -53,10 +53,11 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
         freedom = _freedom(count if array.size else 0, correction)
         if freedom <= 0:
-            warn(
-                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-                "(input numel divided by output numel).",
-            )
+            for _ in range(2 if array.dtype.kind == "c" else 1):  # parts
+                warn(
+                    f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+                    "factor (input numel divided by output numel).",
+                )
         wide = carried(array)
         start: Any = 0
         if wide == array.dtype:

@@ -19,7 +19,7 @@ _ONE = _by_kind("PerTensorAffine")
 _MANY = _by_kind("PerChannelAffine", "PerChannelAffineFloatQParams")
 
 
-def _publish(name: str, read: Callable[[Any], Any], expected: str = "") -> None:
+def _publish(name: str, read: Callable[[Any], Any], expected: str = "", function: bool = True) -> None:
     """A function of a quantized tensor's array; of one with the kind of quantizer that is expected."""
 
     def call(self: Tensor) -> Any:
@@ -33,7 +33,7 @@ def _publish(name: str, read: Callable[[Any], Any], expected: str = "") -> None:
             )
         return read(self._array)
 
-    publish_python(f"{name}(Tensor self)", call)
+    publish_python(f"{name}(Tensor self)", call, function=function)
 
 
 def _scheme(array: Any) -> qscheme:
@@ -44,7 +44,7 @@ def _scheme(array: Any) -> qscheme:
 
 
 _publish("int_repr", lambda array: array.values.clone())
-_publish("qscheme", _scheme)
+_publish("qscheme", _scheme, function=False)  # which is the class
 _publish("q_scale", lambda array: array.quantizer.scale, _ONE)
 _publish("q_zero_point", lambda array: array.quantizer.zero_point, _ONE)
 _publish("q_per_channel_scales", lambda array: array.quantizer.scales.clone(), _MANY)
