@@ -90,6 +90,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Tensors whose elements lie at one place have tangents like others, which are not written to their memory.",
     ),
     (
+        r"torch\.utils\.data\.argument_validation",
+        r"no signature found for builtin type",
+        "Classes that PyTorch writes in C are Python's here, and have signatures.",
+    ),
+    (
         r".*",
         r"does not support automatic differentiation",
         "What PyTorch has no derivative for may have one.",
