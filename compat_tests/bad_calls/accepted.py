@@ -48,9 +48,9 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Python's enumerations find a member by any number that equals its own.",
     ),
     (
-        r"torch\.(nn\.utils\.clip_grad_value_|norm_except_dim|autograd\.functional\.jacobian|lobpcg)",
+        r"torch\.(nn\.utils\.clip_grad_value_|norm_except_dim|autograd\.functional\.jacobian|lobpcg|linalg\.pinv)",
         r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true|cannot reshape tensor of 0|index 0 is out of bounds|"
-        r"0\.0 cannot be raised to a negative power",
+        r"0\.0 cannot be raised to a negative power|linalg\.cholesky: The factorization|Could not run 'aten::",
         "PyTorch stumbles over lists, tensors and bases without elements, of which there is nothing to compute.",
     ),
     (
@@ -88,6 +88,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         r"torch\.func\.(hessian|jacfwd|jvp|linearize)",
         r"more than one element of the written-to tensor",
         "Tensors whose elements lie at one place have tangents like others, which are not written to their memory.",
+    ),
+    (
+        r"torch\.utils\.data\.argument_validation",
+        r"no signature found for builtin type",
+        "Classes that PyTorch writes in C are Python's here, and have signatures.",
     ),
     (
         r".*",

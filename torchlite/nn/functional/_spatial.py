@@ -210,7 +210,12 @@ def _lp_pool(dims: int, avg_pool: Any, max_pool: Any) -> Any:
     ) -> Tensor:
         if norm_type == math.inf:
             return max_pool(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
-        count = math.prod(_numbers(kernel_size, dims))
+        count: Any = kernel_size
+        if dims > 1:
+            windows = _numbers(kernel_size, dims)
+            if len(windows) != dims:
+                raise ValueError(f"expected {dims} sizes of a window, but got {len(windows)}")
+            count = math.prod(windows)
         made = avg_pool(input.pow(norm_type), kernel_size, () if stride is None else stride, 0, ceil_mode)
         return (made.sign() * made.abs().relu()).mul(count).pow(1.0 / norm_type)
 

@@ -144,7 +144,7 @@ def _check(
         )
     if 0 in shape[2:]:
         raise RuntimeError("could not create a primitive descriptor for the convolution forward propagation primitive")
-    _check_sizes(image[2:], shape[2:], stride, padding, dilation, transposed, output_padding)
+    _check_sizes(image[2:], shape[2:], stride, padding, dilation, transposed, output_padding, 0 not in image[:2])
     if 0 in image[2:] and 0 not in image[:2]:
         row = [1] if len(image) == 3 else []  # which PyTorch makes an image
         shown = [*image[:2], *row, *image[2:]]
@@ -153,8 +153,10 @@ def _check(
 
 
 def _check_sizes(
-    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints
-) -> None:
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
+    least: int,
+) -> None:  # fmt: skip
+    """That every window has room in an image and, of a transposed convolution, that it makes one of the least size."""
     if not transposed:
         padded = [n + 2 * p for n, p in zip(size, padding)]
         reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
@@ -174,7 +176,7 @@ def _check_sizes(
         ])  # fmt: skip
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
     made = list(map(transposed_size, size, kernel, stride, padding, dilation, output_padding))
-    if min(made) < 0:
+    if min(made) < least:
         raise RuntimeError(
             f"Given input size per channel: {list(size)}. Calculated output size per channel: {made}. Output size is "
             "too small"

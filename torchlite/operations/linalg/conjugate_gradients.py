@@ -72,6 +72,8 @@ def lobpcg(
     """
     if tracker is not None:
         raise NotImplementedError("torch.lobpcg: a tracker of the iterations is not supported")
+    for given in (ortho_iparams, ortho_fparams, ortho_bparams):  # of the way PyTorch goes; mappings, or pairs
+        dict(() if given is None else given)
     rows = A.shape[-1]
     if X is not None and X.shape != (wanted := (*A.shape[:-1], X.shape[-1])):
         raise AssertionError(f"X shape mismatch: got {X.shape}, expected {wanted}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite, describe, published
+from ...core.declare import Composite, describe, publish, published
 from ...core.machine import Tensor
 from ...core.values import dt, strided, warn_once, wrap_dim
 from ..reductions.vector_norms import check_norm_dtype, norm_of_sparse, vector_norm
@@ -130,11 +130,19 @@ def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return vector_norm.apply(self, 2.0, dim, keepdim, None)
 
 
-@published("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", method=False)
-def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
+def _nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     _warn_of_age("nuclear_norm", "matrix_norm(A, 'nuc'")
-    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, None)
+    return matrix_norm(input, "nuc", dim, keepdim, None)
+
+
+publish(
+    Composite(
+        "nuclear_norm(Tensor self, bool keepdim=False)",
+        lambda self, keepdim: _nuclear_norm(self, (-2, -1), keepdim),
+    ),
+    Composite("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False)", _nuclear_norm),
+    method=False,
+)
 
 
 # ---- the condition number
@@ -180,5 +188,6 @@ describe(
     tensor(5.)
     """,
     linalg_vector_norm="The norm of vectors: of all elements, or along dimensions.",
+    nuclear_norm="The sum of the singular values of a matrix, or of the matrices that two dimensions make.",
     norm="The norm of a matrix or a vector, of all elements or along dimensions.",
 )

@@ -18,11 +18,11 @@ from .writing import check_range, combine
 _INDEX_TYPES = (dt.int64, dt.int32)
 
 
-def _check_indices(indices: Tensor, function: str) -> None:
+def _check_indices(indices: Tensor, function: str, place: int = 1) -> None:
     if indices.dtype not in _INDEX_TYPES:
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{type_text(indices.dtype, indices.device)} instead (while checking arguments for {function})"
+            f"Expected tensor for argument #{place} 'indices' to have one of the following scalar types: Long, Int; "
+            f"but got {type_text(indices.dtype, indices.device)} instead (while checking arguments for {function})"
         )
 
 
@@ -125,6 +125,12 @@ embedding = publish(embedding_op, method=False)
 @published("embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", method=False)
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
+    if weight.dim() != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight.dim()}-dimensional tensor for argument #1 'self' (while "
+            "checking arguments for embedding_renorm_)"
+        )
+    _check_indices(indices, "embedding_renorm_", 2)
     rows = indices.reshape((-1,)).unique().to(dt.int64)
     if weight.dtype.category < dt.FLOAT:
         raise RuntimeError(

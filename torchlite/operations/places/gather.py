@@ -377,7 +377,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
     sizes = indices.new_tensor(shape, dtype=dt.int64)
     steps = indices.new_tensor([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=dt.int64)
-    return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
+    places = indices.to(dt.promote_types(indices.dtype, dt.int64))
+    return places.unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
 
 
 describe(
