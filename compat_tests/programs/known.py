@@ -324,7 +324,10 @@ KNOWN = (
         "which error of a pass comes first",
         "where several things are wrong in a pass, each library tells of the first it comes to: nodes are numbered as "
         "they are made, and PyTorch's functions are made of other nodes",
-        lambda program, d: d.stage == "gradients" and says(d.expected, IN_A_PASS) and says(d.actual, IN_A_PASS),
+        lambda program, d: (
+            (d.stage == "gradients" or says(program[-1].line, r"autograd\.grad\(|backward\("))
+            and says(d.expected, IN_A_PASS) and says(d.actual, IN_A_PASS)
+        ),
     ),
     Known(
         "what an error leaves behind",
@@ -370,7 +373,7 @@ KNOWN = (
         "PyTorch tells of a 0-dim tensor's first size, which is whatever its memory held before",
         lambda program, d: (
             d.field == "error's text"
-            and says(d.expected, "index .* is out of bounds for dimension 0 with size 1")
+            and says(d.expected, "index .* is out of bounds for dimension 0 with size [1-9]")
             and says(d.actual, "index .* is out of bounds for dimension 0 with size 0")
         ),
     ),
@@ -388,6 +391,18 @@ KNOWN = (
             d.expected is None
             and says(d.actual, r'"(lu|linalg_eigh|linalg_svd|cholesky|ldl_factor_kernel)_cpu" not implemented for')
         ),
+    ),
+    Known(
+        "gradients of nothing",
+        "PyTorch's cummax and cummin give an operand without elements itself as its gradient",
+        lambda program, d: (
+            d.stage == "told" and d.field == "requires_grad" and 0 in d.shape and anywhere(program, "cummax|cummin")
+        ),
+    ),
+    Known(
+        "places in nothing",
+        "PyTorch's index_fill shows the memory that it fills, of which there is none, before it looks at places",
+        lambda program, d: says(program[-1].line, "index_fill") and says(d.expected, "setStorage: sizes"),
     ),
     Known(
         "names of C's types",
