@@ -239,6 +239,36 @@ def test_the_gradient_of_an_empty_pair_is_viewed_as_complex_whatever_its_steps(t
     tell(torch.autograd.grad(pairs.relu(), x, torch.zeros(0, 2, dtype=torch.float64))[0])
 
 
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("keep", ["exp", "square", "sigmoid", "logsumexp"])
+def test_what_is_detached_in_place_again_is_refused_again(keep, times):
+    @same_story
+    def program(torch, tell):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 2
+        for _ in range(times):
+            y.detach_()
+            y.add_(x)
+            tell(y._version, y.requires_grad)
+        kept = y.logsumexp(0) if keep == "logsumexp" else getattr(y, keep)()
+        _tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
+        y.detach_()
+        _tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
+        tell(y._version, y.is_leaf)
+
+    program()
+
+
+@same_story
+def test_bends_of_prelu_at_zero(torch, tell):
+    x = torch.tensor([[-1.5, -1.75], [0.0, 0.25], [0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    for weight in (torch.tensor(0.25, dtype=torch.float64), torch.tensor([0.25, 0.5], dtype=torch.float64)):
+        weight.requires_grad_()
+        y = torch.nn.functional.prelu(x, weight)
+        (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+        tell(g.detach(), *torch.autograd.grad(g.sum(), [x, weight]))
+
+
 @same_story
 def test_what_cannot_be_differentiated_twice_says_so_before_other_nodes(torch, tell):
     class Once(torch.autograd.Function):

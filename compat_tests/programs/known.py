@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .compare import Difference
 from .evidence import (
-    all_of_resizing,
+    all_apart,
     all_zero,
     anywhere,
     close,
@@ -33,6 +33,7 @@ from .evidence import (
     takes_inference,
     takes_overlapping,
     tells_of_detached,
+    tied,
     where_it_matters,
     writes_overlapping,
 )
@@ -92,7 +93,7 @@ KNOWN = (
         lambda program, d: (
             anywhere(program, r"_neg_view|conj\(\)") and anywhere(program, r"squeeze_\(|transpose_\(|t_\(")
             and (d.stage == "gradients" or says(d.expected, "returned an invalid gradient"))
-            and says(d.actual, "expanded size|invalid for input of size|match the broadcast shape|an invalid gradient")
+            and says(d.actual, "expanded size|invalid for input of size|match the broadcast shape|invalid gradient")
         ),
     ),
     Known(
@@ -291,7 +292,7 @@ KNOWN = (
         "told of resized outs",
         "PyTorch resizes what it is given before it refuses a call, for what it finds as it computes",
         lambda program, d: (
-            d.field == "warnings" and "out=" in program[-1].line and all_of_resizing(d) and refused(program)
+            d.field == "warnings" and "out=" in program[-1].line and all_apart(d, "An output with one or more") and refused(program)
         ),
     ),
     Known(
@@ -400,6 +401,13 @@ KNOWN = (
         ),
     ),
     Known(
+        "ties among the largest",
+        "which of equal elements topk gives depends on how it is sorted",
+        lambda program, d: (
+            d.field == "values" and says(program[-1].line, r"\.topk\(") and listed(d) and tied(program, d)
+        ),
+    ),
+    Known(
         "places in nothing",
         "PyTorch's index_fill shows the memory that it fills, of which there is none, before it looks at places",
         lambda program, d: says(program[-1].line, "index_fill") and says(d.expected, "setStorage: sizes"),
@@ -488,7 +496,7 @@ KNOWN = (
         "torchlite has no complex numbers of float16",
         lambda program, d: (
             says(d.actual, r"no tensors of torch\.complex32|ComplexHalf|complex_cpu\W not implemented for 'Half'")
-            or (d.field == "warnings" and all(said.startswith("UserWarning: ComplexHalf") for said in d.expected))
+            or (d.field == "warnings" and all_apart(d, "ComplexHalf"))
         ),
     ),
     Known(

@@ -72,7 +72,8 @@ class InPlace(Recording):
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
-            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything else is refused
+            kept = () if edges is None else self.to_keep(edges, [None, *values[1:]])
+            for value in kept:  # before anything else is refused
                 check_keepable(value)
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, describe, publish, published
+from ...core.declare import describe, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase, check_apart, into
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.native import in_c
@@ -179,7 +179,7 @@ def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduc
         )
 
 
-def _places_first(op: Op, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+def _places_first(op: Writing, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """Places are looked at before the number, which any one may be where there are none."""
     try:
         return Writing.prepare(op, values, backend)
