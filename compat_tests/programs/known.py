@@ -292,7 +292,8 @@ KNOWN = (
         "told of resized outs",
         "PyTorch resizes what it is given before it refuses a call, for what it finds as it computes",
         lambda program, d: (
-            d.field == "warnings" and "out=" in program[-1].line and all_apart(d, "An output with one or more") and refused(program)
+            d.field == "warnings" and "out=" in program[-1].line and all_apart(d, "An output with one or more")
+            and refused(program)
         ),
     ),
     Known(
@@ -405,6 +406,14 @@ KNOWN = (
         "which of equal elements topk gives depends on how it is sorted",
         lambda program, d: (
             d.field == "values" and says(program[-1].line, r"\.topk\(") and listed(d) and tied(program, d)
+        ),
+    ),
+    Known(
+        "pulled back in inference mode",
+        "what PyTorch's vjp pulls back is recorded there too, which nothing that it is made of is",
+        lambda program, d: (
+            says(program[-1].mode, "inference") and says(program[-1].line, r"func\.vjp")
+            and says(d.expected, "element 0 of tensors does not require grad")
         ),
     ),
     Known(
