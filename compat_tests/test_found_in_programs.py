@@ -372,6 +372,30 @@ def test_numbers_are_looked_at_after_the_places_they_go_to():
     program()
 
 
+def test_values_with_too_many_dimensions_are_put_nowhere():
+    @same_story
+    def program(torch, tell):
+        for shape in [(2,), (3, 2)]:
+            for places in ([1], [0, 1], [[0, 1]], [True, False]):
+                for of_values in [(), (1,), (1, 1), (1, 1, 1), (1, 2), (2, 1)]:
+                    x, index, values = torch.zeros(shape), torch.tensor(places), torch.ones(of_values)
+                    _tried(tell, x.index_put, (index,), values)
+                    _tried(tell, x.__setitem__, index, values)
+                    tell(x)
+
+    program()
+
+
+@same_story
+def test_images_are_asked_for_their_history_before_their_size(torch, tell):
+    x = torch.ones(3, 4, requires_grad=True) * 2
+    images = x[:, :2].view(3, 2, 1).mH
+    nothing = images.split([1, 0], -2)[1]
+    x.mul_(2)
+    _tried(tell, torch.nn.functional.interpolate, nothing, size=5, mode="linear")
+    _tried(tell, torch.nn.functional.interpolate, nothing.detach(), size=5, mode="linear")
+
+
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 def test_too_few_complex_numbers_are_told_of_for_either_part(name):
     @same_story

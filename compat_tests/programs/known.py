@@ -30,6 +30,7 @@ from .evidence import (
     row_by_row,
     same_but_for_signs,
     says,
+    taken,
     takes_inference,
     takes_overlapping,
     tells_of_detached,
@@ -58,6 +59,7 @@ NORMS = "_norm|BatchNorm|LayerNorm"
 PRODUCTS = r"matmul|inner|\bmm\(|addmm|\bdot\(|linear|tensordot|einsum"
 IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
 LEAPS = r"type_as|logical_not|atan2|\.log(2|10|1p)?\(|\*\* -"  # of bools, of what is near to 0, of zeros of two signs
+REDUCTIONS = "amax|amin|sum|nansum|prod|var|std|norm|any|all|argmax|argmin"
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 
@@ -414,6 +416,22 @@ KNOWN = (
         lambda program, d: (
             says(program[-1].mode, "inference") and says(program[-1].line, r"func\.vjp")
             and says(d.expected, "element 0 of tensors does not require grad")
+        ),
+    ),
+    Known(
+        "reduced into one place",
+        "PyTorch does not look whether elements of out= lie in one place where it reduces, and reduces all into that",
+        lambda program, d: (
+            d.expected is None and says(d.actual, "more than one element of the written-to tensor")
+            and says(program[-1].line, rf"torch\.({REDUCTIONS})\(.*out=")
+        ),
+    ),
+    Known(
+        "blocks of nothing",
+        "gradients of block_diag count no row for a vector without elements, which has one in the result",
+        lambda program, d: (
+            d.stage == "gradients" and d.field == "values" and says(program[-1].line, "block_diag")
+            and any(t.dim() == 1 and not t.numel() for t in taken(program))
         ),
     ),
     Known(

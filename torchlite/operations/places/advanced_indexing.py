@@ -311,6 +311,8 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Array
             beside = (1,) * (self.ndim - dim - mask.ndim)
             xp.copyto(self, values.reshape(()), where=mask.reshape((*mask.shape, *beside)))
         elif not accumulate:
+            if values.ndim > 1 and values.shape[0] == 1:  # which NumPy leaves out where there are too many dimensions
+                _check_shapes(xp, self.shape, places, values)
             self[places] = values
         elif one_mask:
             self[places] += values  # a mask names no place twice
