@@ -338,7 +338,7 @@ KNOWN = (
         "a call that is refused may have resized `out=`, or written the elements before the wrong one",
         lambda program, d: (
             d.field in ("values", "shape", "stride()", "untyped_storage().nbytes()", "storage_offset()")
-            and says(program[-1].line, r"out=|index_fill_|index_add_|index_put_|\] ") and refused(program)
+            and says(program[-1].line, r"out=|index_fill_|index_add_|index_copy_|index_put_|\] ") and refused(program)
         ),
     ),
     Known(
