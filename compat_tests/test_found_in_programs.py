@@ -233,6 +233,29 @@ def test_products_of_zeros_behind_a_bit_move_nothing_whatever_the_gradient(facto
 
 
 @same_story
+def test_given_gradients_are_looked_at_first_then_histories_then_shapes(torch, tell):
+    def scene():
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x * 2
+        part = y.split([1, 1], 0)[0]
+        y.mul_(2)  # after which no gradient may go to the part
+        shown = x * 3
+        behind = shown._neg_view()
+        shown.unsqueeze_(0)  # so that the view has another shape than its node expects
+        shown.mul_(2)
+        return x, part, behind, x.sum(), x.to(torch.complex64).sum(), torch.ones(2)
+
+    for first in range(6):
+        for second in range(6):
+            for given in (lambda t: torch.ones_like(t), lambda t: None, lambda t: torch.ones(7), lambda t: 3):
+                tensors = scene()
+                roots = [tensors[first], tensors[second]]
+                gradients = [given(roots[0]), torch.ones_like(roots[1])]
+                _tried(tell, torch.autograd.backward, roots, gradients)
+                _tried(tell, torch.autograd.grad, roots, tensors[0], gradients)
+
+
+@same_story
 def test_the_gradient_of_an_empty_pair_is_viewed_as_complex_whatever_its_steps(torch, tell):
     x = torch.tensor([-0.75, 1.75], dtype=torch.complex128, requires_grad=True)
     pairs = torch.view_as_real(torch.addcmul(x[2:], x[2:], x[2:], value=1.5).tensor_split(1, 0)[0])
