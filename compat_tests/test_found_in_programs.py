@@ -215,6 +215,41 @@ def test_distances_ask_for_histories_before_dtypes():
     program()
 
 
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_resized_out_with_bits_has_a_place_for_each_element():
+    @same_story
+    def program(torch, tell):
+        x = torch.arange(2.0) + 1
+        for size in (1, 2, 3):
+            for write in (
+                lambda out: torch.mul(x, x, out=out),
+                lambda out: torch.sin(x, out=out),
+                lambda out: torch.index_select(x, 0, torch.tensor([0, 1]), out=out),
+                lambda out: torch.where(x > 1, x, x, out=out),
+                lambda out: torch.clamp(x, 0, 1, out=out),
+            ):
+                _tried(tell, write, torch.zeros(1).expand(size)._neg_view())
+                _tried(tell, write, torch.zeros(1).expand(size))
+
+    program()
+
+
+@same_story
+def test_indices_that_require_grad_record_no_write(torch, tell):
+    class View(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    for index in (torch.tensor([1.5], requires_grad=True) * 1, torch.tensor([1])):
+        for value in (True, torch.tensor(1.0), torch.ones(3, 3)):
+            _tried(tell, View.apply(torch.zeros(4, 2)).__setitem__, index, value)
+
+
 # ---- passes
 
 

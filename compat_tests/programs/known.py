@@ -358,7 +358,7 @@ KNOWN = (
             d.stage == "gradients"
             and (
                 (d.field == "values" and anywhere(program, r"\.data\.mul_"))
-                or (tells_of_detached(d) and anywhere(program, f"{TRANSFORM}|cosine_similarity"))
+                or (tells_of_detached(d) and anywhere(program, rf"{TRANSFORM}|cosine_similarity|F\.linear"))
             )
         ),
     ),
