@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import LaidOp, describe, publish, publish_python
-from ...core.machine import LEADING, Tensor, fitting_array
+from ...core.machine import LEADING, Tensor, fitting_array, resolve
+from ...core.state import local
 from ...core.values import Array, Backend, dense_strides, dt, errors
 from ..making.windows import like
 from ..vocabulary import zero_gradient
@@ -155,6 +156,8 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
             if n + before + after < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
         return
+    if local.state.mode.grad:
+        resolve(self)  # the history, which may not be asked for, is asked for first
     if 0 in shape[len(shape) - dims - 1 :]:
         raise RuntimeError(
             f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
