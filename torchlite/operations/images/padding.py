@@ -100,6 +100,7 @@ def _replicated(i: int, size: int, kept: range) -> int:
 
 
 def _from_the_other_end(i: int, size: int, kept: range) -> int:
+    kept = kept or range(size)  # where nothing is kept, PyTorch leaves memory as it is
     return kept[(i - kept.start) % len(kept)]
 
 
@@ -170,6 +171,8 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
                 f"({pairs[d][0]}, {pairs[d][1]}) at dimension {d} of input {list(shape)}"
             )
     made = [n + before + after for n, (before, after) in zip(shape, pairs)]
+    if dims == 1 and made[-1] < 1:
+        raise RuntimeError(f"input (W: {shape[-1]}) is too small. Calculated output W: {made[-1]}")
     if min(made) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(made)}: {made}")
     if self.dtype is dt.bool_:
