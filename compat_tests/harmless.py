@@ -140,12 +140,18 @@ def _look(torch: Any, loaded: Any) -> None:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, torch.Tensor):
+        if isinstance(item, torch.Tensor) and item.layout is not torch.strided:
+            left += [getattr(item, part)() for part in _PARTS[str(item.layout).rpartition("_")[2]]]
+        elif isinstance(item, torch.Tensor):
             _check_place(item)
         elif isinstance(item, dict):
             left += [*item.keys(), *item.values()]
         elif isinstance(item, (list, tuple, set)):
             left += item
+
+
+_BY_ROWS, _BY_COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
+_PARTS = {"coo": ("_indices", "_values"), "csr": _BY_ROWS, "bsr": _BY_ROWS, "csc": _BY_COLUMNS, "bsc": _BY_COLUMNS}
 
 
 def _check_place(t: Any) -> None:

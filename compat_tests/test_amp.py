@@ -179,3 +179,41 @@ def test_losses_are_scaled_and_gradients_unscaled(torch, tell):
     other = torch.amp.GradScaler("cpu")
     other.load_state_dict(scaler.state_dict())
     tell(other.state_dict(), torch.amp.GradScaler("cpu", enabled=False).state_dict())
+
+
+@pytest.mark.parametrize(
+    "kind", ["cpu", "xpu", "mps", "ipu", "hpu", "mtia", "maia", "xla", "hip", "meta", "lazy", "privateuseone"]
+)
+def test_regions_for_devices_that_there_are_not(kind):
+    """Scripts open regions for the device that they would like; on others these change nothing."""
+
+    @same_story
+    def program(torch, tell):
+        def tried(call):
+            try:
+                tell(call())
+            except (RuntimeError, AssertionError) as error:
+                tell(type(error).__name__, str(error).splitlines()[0])
+
+        for options in ({}, {"enabled": False}, {"dtype": torch.bfloat16}, {"dtype": torch.float32}):
+
+            def region(options=options):
+                with torch.autocast(kind, **options):
+                    return torch.is_autocast_enabled(kind), (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+
+            tried(region)
+        tried(lambda: torch.get_autocast_dtype(kind))
+        tried(lambda: torch.is_autocast_enabled(kind))
+
+    program()
+
+
+@same_story
+def test_what_is_no_flag_does_not_open_a_region(torch, tell):
+    for options in ({"enabled": 3}, {"enabled": None}, {"cache_enabled": "a"}):
+        try:
+            with torch.autocast("cpu", **options):
+                tell("open")
+        except TypeError as error:
+            tell(str(error))
+        torch.set_autocast_enabled("cpu", False)  # which PyTorch leaves on where it refuses `cache_enabled`

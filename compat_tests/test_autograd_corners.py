@@ -9,6 +9,8 @@ from importlib import import_module
 
 import pytest
 
+import torchlite
+
 from .side_by_side import same_story
 
 
@@ -462,3 +464,41 @@ def test_gradients_that_lie_by_columns_show_it(formula):
                 tell(g.stride(), (g + rows).stride(), (rows + g).stride())
 
     program()
+
+
+# ---- what is refused
+
+
+@same_story
+def test_flags_of_a_pass_are_numbers(torch, tell):
+    x = torch.ones(3, requires_grad=True)
+    for flag in ("a", 1.5, [], None, 2, True):
+        for name in ("retain_graph", "create_graph"):
+            _tried(tell, (x * x).sum().backward, **{name: flag})
+        for name in ("retain_graph", "allow_unused", "materialize_grads"):
+            _tried(tell, torch.autograd.grad, (x * x).sum(), x, **{name: flag})
+
+
+@same_story
+def test_inputs_of_a_pass_and_arguments_of_nodes_are_tensors(torch, tell):
+    x = torch.ones(3, requires_grad=True)
+    for inputs in ([3], "a", [None]):
+        _tried(tell, (x * 2).backward, torch.ones(3), inputs=inputs)
+    for node in ((x * 2).grad_fn, x.exp().grad_fn, x.view(3).grad_fn.next_functions[0][0]):
+        for given in (1, "a", [torch.ones(3)]):
+            _tried(tell, node, given)
+
+
+@same_story
+def test_what_was_computed_does_not_become_a_leaf(torch, tell):
+    x = torch.ones(3, requires_grad=True)
+    for y in (x * 2, x.view(3), torch.ones(3).view(3), (x * 2).detach()):
+        _tried(tell, setattr, y, "requires_grad", True)
+        tell(y.requires_grad, y.is_leaf)
+
+
+def test_a_batch_of_gradients_is_given():
+    """One gradient of ones, which is what stands for none, is no batch."""
+    x = torchlite.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match="dimensionality 0"):
+        torchlite.autograd.grad(x.sum(), x, is_grads_batched=True)

@@ -352,6 +352,36 @@ def test_what_is_not_taken_in_silence(text):
     assert mine.partition(":")[0] == theirs.partition(":")[0]
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["torch.int, torch.int", "'cpu', 'cpu'", "torch.int, None", "t, True, None", "t, copy=None", "foo=1", "other=t",
+     "torch.int, torch.int, True, True, True", "device=torch.int", "torch.int, dtype=torch.int", "t, device='cpu'"],
+)  # fmt: skip
+def test_conversions_that_fit_no_form_are_told_of_all_three(given):
+    said = []
+    for library in (torch, torchlite):
+        with pytest.raises(TypeError) as refused:
+            eval(f"t.to({given})", {"torch": library, "t": library.ones(3)})
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["torch.full((3,), v)", "x.new_full((2,), v)", "torch.arange(0, v)", "torch.add(x, x, alpha=v)",
+     "torch.addmm(m, m, m, beta=v * 2)", "torch.nn.functional.elu(x, v)", "torch.nn.functional.dropout(x, v)",
+     "torch.renorm(m, 2, 0, v)", "x.clone().normal_(v)", "torch.isclose(x, x, v)", "torch.scalar_tensor(v)"],
+)  # fmt: skip
+def test_what_requires_grad_is_no_number(text):
+    """A number has no gradient, which would be lost without a word."""
+    call = Call(
+        f"(lambda x, m, v: {text})", ("torch.ones(3)", "torch.ones(3, 3)", "torch.ones((), requires_grad=True)")
+    )
+    theirs, mine = (outcome_of(library, call) for library in (torch, torchlite))
+    assert mine.error == "TypeError"
+    assert (mine.error, mine.text) == (theirs.error, theirs.text)
+
+
 @pytest.mark.parametrize("library", [torch, torchlite], ids=["torch", "torchlite"])
 def test_memory_that_numpy_shows_stays(library):
     t = library.ones(3)

@@ -15,7 +15,7 @@ from .side_by_side import same_story
 def _tried(tell, call, *values):
     try:
         tell(call(*values))
-    except (TypeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
+    except (AttributeError, TypeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
         tell(type(error).__name__, str(error).splitlines()[0])
 
 
@@ -422,3 +422,33 @@ def test_a_refused_grid_tells_of_its_imaginary_part(torch, tell):
             tell([str(one.message).split(" (Triggered")[0] for one in told])
     finally:
         torch.set_warn_always(always)
+
+
+CLOSED = """
+torch.dtype()
+torch.dtype('float32')
+torch.layout('strided')
+torch.qscheme()
+type('Own', (torch.dtype,), {})
+type('Own', (torch.layout,), {})
+type('Own', (torch.memory_format,), {})
+type('Own', (torch.device,), {})
+setattr(torch.float32, 'is_complex', True)
+setattr(torch.float32, 'nothing', True)
+delattr(torch.float32, 'itemsize')
+setattr(torch.strided, 'nothing', True)
+setattr(torch.device('cpu'), 'type', 'meta')
+setattr(torch.device('cpu'), 'nothing', 1)
+delattr(torch.device('cpu'), 'index')
+torch.Tensor._make_subclass(torch.Tensor, 3)
+torch.Tensor._make_subclass(torch.Tensor, torch.ones(2), 'a')
+torch.Tensor._make_subclass(int, torch.ones(2))
+"""
+
+
+@same_story
+def test_what_stands_for_facts_stays_as_it_is(torch, tell):
+    """There is one object for each dtype, layout and device: who could write to it would change it for everybody."""
+    for text in CLOSED.strip().split("\n"):
+        _tried(tell, eval, text, {"torch": torch})
+    tell(torch.float32.is_complex, str(torch.device("cpu")))

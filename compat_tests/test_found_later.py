@@ -388,6 +388,7 @@ REFUSED = {
     "addmm_ of numbers": lambda torch: torch.ones(2).addmm_(torch.ones(()), torch.ones(())),
     "addmv_": lambda torch: torch.ones(()).addmv_(torch.ones(2, 2), torch.ones(2)),
     "addmv_ of what does not fit": lambda torch: torch.ones(2).addmv_(torch.ones(2, 2), torch.ones(3)),
+    "addmv of a number that does not fit": lambda torch: torch.addmv(torch.ones(()), torch.ones(2, 2), torch.ones(3)),
     "baddbmm_": lambda torch: torch.ones(2).baddbmm_(torch.ones(1, 2, 2), torch.ones(1, 2, 2)),
     "unique along a dimension": lambda torch: torch.unique(torch.ones(2).cfloat(), dim=0),
     "histogram of ints": lambda torch: torch.histogram(torch.ones(2).int(), torch.ones(3).int()),

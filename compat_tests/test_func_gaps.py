@@ -197,6 +197,25 @@ def program_results(program):
     return program(torch, None) == pytest.approx(program(torchlite, None))
 
 
+def in_elements(f):
+    """A program that maps the gradient of a loss over scores and classes, and tells which ops it warns of."""
+
+    def program(torch):
+        scores, classes = rows(torch).reshape(2, 1, 3), torch.tensor([[[2, 0, -1]], [[1, -1, -1]]])
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            slopes = torch.vmap(torch.func.grad(functools.partial(f, torch.nn.functional)))(scores, classes)
+        return slopes, [str(one.message).partition(" aten::")[2].partition(".")[0] for one in warned]
+
+    return program
+
+
+test_what_has_no_batching_rule = told({
+    "multi_margin_loss": in_elements(lambda F, x, y: F.multi_margin_loss(x, y[:, 0], p=2)),
+    "multilabel_margin_loss": in_elements(lambda F, x, y: F.multilabel_margin_loss(x, y)),
+})
+
+
 # ---- modes and modules
 
 

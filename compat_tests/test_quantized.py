@@ -6,6 +6,8 @@ import copy
 import io
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -226,3 +228,11 @@ def test_quantizers_that_do_not_fit_are_refused(told):
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError):
         lib.load(file)
+
+
+def test_what_a_file_brings_can_be_computed_with_at_once(tmp_path):
+    """Also where nothing was quantized in this process."""
+    torch.save(one(torch), tmp_path / "one.pt")
+    program = "import sys, torchlite; print(torchlite.load(sys.argv[1]).clone().view(3, 2).int_repr().tolist())"
+    printed = subprocess.check_output([sys.executable, "-c", program, str(tmp_path / "one.pt")], text=True)
+    assert printed.strip() == str(one(torch).view(3, 2).int_repr().tolist())

@@ -6,7 +6,7 @@ import importlib
 import opcode
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from fnmatch import fnmatchcase
 from types import FrameType
 from typing import Any, NoReturn
@@ -130,10 +130,12 @@ def lacking(module: str, modules: Container[str] = (), homes: Mapping[str, str] 
     return __getattr__
 
 
-def listing(module: str, later: Iterable[str]) -> Callable[[], list[str]]:
-    """The `__dir__` of a module: what it loads later is shown from the start."""
+def loading(
+    module: str, modules: Collection[str] = (), homes: Mapping[str, str] = _NOWHERE
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` of a module, and a `__dir__` that shows from the start what it loads later."""
     shown = vars(sys.modules[module])
-    return lambda: sorted({*shown, *later} - {"annotations"})
+    return lacking(module, modules, homes), lambda: sorted({*shown, *modules, *homes} - {"annotations"})
 
 
 class Missing(ABCMeta):

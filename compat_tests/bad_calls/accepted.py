@@ -14,7 +14,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r".*",
         r"attempted to run this operator with Meta tensors|found on (cpu|meta)!|`value` to be on same device|"
-        r"tensor with meta DeviceType|META device module is not loaded",
+        r"tensor with meta DeviceType|META device module is not loaded|its data is not allocated yet",
         "What has a shape here has one on the meta device too, beside numbers in tensors of the CPU as elsewhere.",
     ),
     (
@@ -43,14 +43,15 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Nothing is compiled, so a region to be compiled is like any other.",
     ),
     (
-        r"torch\.(Tag|_C\.DispatchKey|nn\.functional\.\w+Type|nn\.attention\.SDPBackend)",
+        r"torch\.(Tag|(_C\.)?DispatchKey|nn\.functional\.\w+Type|nn\.attention\.SDPBackend)",
         r"incompatible constructor arguments",
         "Python's enumerations find a member by any number that equals its own.",
     ),
     (
-        r"torch\.(nn\.utils\.clip_grad_value_|norm_except_dim|autograd\.functional\.jacobian)",
-        r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true|cannot reshape tensor of 0|index 0 is out of bounds",
-        "PyTorch stumbles over lists and tensors without elements, of which there is nothing to compute.",
+        r"torch\.(nn\.utils\.clip_grad_value_|norm_except_dim|autograd\.functional\.jacobian|lobpcg)",
+        r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true|cannot reshape tensor of 0|index 0 is out of bounds|"
+        r"0\.0 cannot be raised to a negative power",
+        "PyTorch stumbles over lists, tensors and bases without elements, of which there is nothing to compute.",
     ),
     (
         r"torch\.nn\.utils\.\w*norm_?|torch\.\w*Storage",
@@ -64,7 +65,8 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r".*",
-        r"SymInt|negative dimension -92233\d+|split(_size can only be 0|.* but got split_size=-1)",
+        r"SymInt|negative dimension -92233\d+|sizes=\[2, 461168601842738\d+\]|"
+        r"split(_size can only be 0|.* but got split_size=-1)",
         "Near the end of 64 bits PyTorch's sums of sizes overflow, or stand for symbolic sizes; here ints have no end.",
     ),
     (
@@ -81,6 +83,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         r"torch\.fft\..*|torch\.(stft|istft)|torch\.(nn\.functional\.)?conv.*",
         r"MKL FFT error|could not create a primitive descriptor",
         "What PyTorch's libraries for transforms and convolutions stop at (no elements, vast strides) has a result.",
+    ),
+    (
+        r"torch\.func\.(hessian|jacfwd|jvp|linearize)",
+        r"more than one element of the written-to tensor",
+        "Tensors whose elements lie at one place have tangents like others, which are not written to their memory.",
     ),
     (
         r".*",

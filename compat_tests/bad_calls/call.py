@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +44,28 @@ class Spiteful:
     __index__ = __int__ = __float__ = __len__ = __iter__ = __bool__ = __getitem__ = __array__ = refuse
 
 
+class Index:
+    """What stands for an int without being one."""
+
+    def __init__(self, value: int):
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+class Whole(int):
+    """An int of a class of its own."""
+
+
+class Real(float):
+    """A float of a class of its own."""
+
+
+class Text(str):
+    """A string of a class of its own."""
+
+
 def endless() -> Iterator[float]:
     while True:
         yield 1.0
@@ -56,5 +80,6 @@ def namespace(torch: ModuleType) -> dict[str, Any]:
 
     return {
         "torch": torch, "np": np, "nan": math.nan, "inf": math.inf, "T": T,
-        "Endless": Endless, "Spiteful": Spiteful, "endless": endless,
+        "Endless": Endless, "Spiteful": Spiteful, "endless": endless, "Index": Index, "Whole": Whole, "Real": Real,
+        "Text": Text, "Fraction": Fraction, "Decimal": Decimal,
     }  # fmt: skip

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["InvokeQuant", "invoke_quant_packed"]
-
 
 @dataclass(frozen=True, repr=True)
 class InvokeQuant:

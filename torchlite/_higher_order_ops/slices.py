@@ -8,8 +8,6 @@ from typing import Any
 from ..core.machine import Tensor, functions
 from ..utils._pytree import TreeSpec, tree_map, tree_unflatten
 
-__all__ = ["joined", "slices"]
-
 
 def slices(leaves: Sequence[Tensor], spec: TreeSpec, dim: int) -> list[Any]:
     """The slices of all leaves along a dimension, in containers as they were."""

@@ -13,7 +13,9 @@ from typing import Any
 
 from .. import ops
 from ..backends.lazy import CONJ, NEG
+from ..core.declare import aten, signatures_of
 from ..core.machine import Tensor, computed, functions, result_type, tensors_in
+from ..core.machine.registry import registry
 from ..core.state import is_watched, local
 from ..core.values import get_default_device, preserve_format
 
@@ -165,7 +167,7 @@ _TYPED = ("of_type", "type_as", "quantile", "quantiles")
 
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
-_SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
+_SEEN: dict[str, Callable[..., tuple[Any, ...]]] = {
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid})
         | ({"layout": self.layout, "device": self.device} if _formula() == "_to_copy" or _inside(*_TYPED) else {}),
@@ -204,7 +206,7 @@ def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[A
     """As `seen`, for a function that makes a tensor."""
     if factory.like and factory.name not in _OF_FORMS:
         values = [computed(values[0]), *values[1:]]
-    d, laid, where, _, _, _ = values[factory.own :]
+    d, laid, where = values[factory.own : factory.own + 3]
     own = list(zip(factory.signature.params[: factory.own], values, strict=False))
     named = {p.name: v for p, v in own if p.kwonly and not p.required and not _same(v, p.default)}
     args = [v for p, v in own if not p.kwonly]
@@ -250,13 +252,20 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
     name, overload = op.signature.name, op.signature.overload or "default"
     told = op.seen_as or _SEEN.get(op.name)
     if told is not None:
-        name, given, named = told(*values)
-        return name, overload if op.name == f"{name}.{overload}" else "default", _listed(given), named
+        name, given, *named = told(*values)
+        overload = overload if op.name == f"{name}.{overload}" else "default"
+        return name, overload, *((_listed(given), *named) if named else given_to(_signature_of(name), given))
     if op.name in _OVERLOADS:
         overload = _OVERLOADS[op.name](values)
     elif overload in _INTERNAL:
         overload = "default"
     return name, overload, *given_to(op.signature, values)
+
+
+def _signature_of(name: str) -> Any:
+    """What a function that is seen instead of an op takes."""
+    call = aten.get(name) or (None if name in registry else functions[name])
+    return registry[name].signature if call is None else signatures_of(call)[0]
 
 
 def overload_in_place(name: str, overload: str) -> Any:

@@ -26,8 +26,6 @@ from ..core.values.cached import cached
 from .dispatched import factory_call, given_to, out_call, overload_named, parts_of, seen
 from .handlers import handler_for
 
-__all__ = ["Handed", "Instance", "call_classes", "hand_over", "restored", "types_among"]
-
 
 class Instance:
     """The array of a tensor whose class takes operations over. Aliases share it, and so are instances too."""

@@ -12,8 +12,6 @@ from ..core.machine import Tensor
 from ..core.values.device import device
 from ..core.values.dtype import NAMES, dtype
 
-__all__ = ["Argument", "FunctionSchema", "parse_schema"]
-
 # Of each type of a schema: the classes that are given for it, and what PyTorch's messages call it.
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "Tensor": ((Tensor,), "Tensor"),

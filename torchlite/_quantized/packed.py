@@ -9,8 +9,11 @@ from ..backends.of_integers import PerTensor, real, rounded
 from ..core.declare import Composite, describe, publish, publish_python, published
 from ..core.machine import Tensor, functions
 from ..core.values import dt
+from ..operations.vocabulary import requirement
 from .operations import one_scale
 from .qparams import chosen
+
+_require = requirement("")
 
 # ---- linear layers
 
@@ -20,11 +23,18 @@ _WEIGHTS = (
 )
 
 
+def _check(input: Tensor, bias: Tensor | None) -> None:
+    _require(input.dtype is dt.float32, f"expected scalar type Float but found {input.dtype.legacy}")
+    _require(bias is None or bias.dim() == 1, "Expected bias.dim() == 1 to be true, but got false.")
+
+
 def _linear_of_integers(
     input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any,
     bias: Tensor,
 ) -> Tensor:  # fmt: skip
     """`linear` with weights of eight bits, for which the input is rounded to eight bits too."""
+    _check(input, bias)
+    _require(input.dim() >= 2, "Expected input.dim() >= 2 to be true, but got false.")
     scale, zero_point = chosen(input.min().item(), input.max().item(), 0, 255)
     codes = (input * input.new_tensor(scale).reciprocal()).round() + zero_point
     whole = codes.clamp(0, 255).double() - zero_point
@@ -33,8 +43,7 @@ def _linear_of_integers(
 
 
 def _quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float, int]:
-    if input.dtype is not dt.float32:
-        raise RuntimeError(f"expected scalar type Float but found {input.dtype.legacy}")
+    _check(input, None)
     scale, zero_point = chosen(input.min().item(), input.max().item(), -128, 127)
     codes = ((input * input.new_tensor(scale).reciprocal()).round() + zero_point).clamp(-128, 127).to(dt.int8)
     offsets = codes.sum(1, dtype=dt.int32) - zero_point * input.shape[1]
@@ -57,6 +66,8 @@ def _half(input: Tensor) -> Tensor:
 
 
 def _linear_of_halves(input: Tensor, packed_weight: Tensor, bias: Tensor | None) -> Tensor:
+    _check(input, bias)
+    _require(packed_weight.dtype is dt.float16, "Expected temporary cpp type wrapper")
     made = input @ packed_weight.to(input.dtype).mT
     return made if bias is None else made + bias
 

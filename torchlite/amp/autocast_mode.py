@@ -14,7 +14,7 @@ from .. import cuda
 from ..core.declare import Signature, taking
 from ..core.machine import LEAF, Tensor, TensorBase, tensors_in
 from ..core.state import Mode, Switch, local
-from ..core.values import dt, shown_in, warn
+from ..core.values import dt, shown_in, type_name, warn
 from ..core.values.device import device as Device
 
 
@@ -59,9 +59,11 @@ _WIDEST = {
         stack cat tensordot vdot
     """),
 }
-_DTYPES = {"cpu": dt.bfloat16, "cuda": dt.float16}  # what is lower, where nobody says
-_TYPES = ("cpu", "cuda", "mtia", "maia", "xpu", "ipu", "hpu", "xla", "mps", "privateuseone")  # that PyTorch casts on
-_SUPPORTED = {"cpu": (dt.bfloat16, dt.float16), "cuda": (dt.float16, dt.bfloat16)}
+_DTYPES = {  # what is lower, where nobody says
+    **dict.fromkeys(("cpu", "maia", "xla", "hpu"), dt.bfloat16),
+    **dict.fromkeys(("cuda", "mtia", "xpu", "ipu", "mps", "hip", "privateuseone"), dt.float16),
+}
+_TYPES = frozenset(_DTYPES) - {"hip"}  # that autocast is for, whether there are such devices or not
 
 
 class Casts:
@@ -140,33 +142,45 @@ class autocast(Switch):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
+        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        if device_type == "privateuseone":
+            raise AssertionError(
+                "Tried to use AMP with the `privateuseone` backend, but the backend has not registered a module or  "
+                "the module miss some necessary funcs. The backend should register a module by "
+                "`torch._register_device_module`, and the module must have these funcs: \n"
+                "`get_amp_supported_dtype() -> List[torch.dtype]`. \n"
+            )
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        self._enabled = bool(enabled) and self._usable()
+        self._enabled = enabled if not enabled or self._usable() else False
 
     def _usable(self) -> bool:
         """Whether the device and the dtype can be had; a warning where they cannot."""
-        name = {"cpu": "CPU", "cuda": "CUDA"}.get(self.device, self.device)
-        if self.device == "cuda" and not cuda.is_available():
+        kind = Device(self.device).type
+        if kind == "cuda" and not cuda.is_available():
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
-        if self.fast_dtype not in _SUPPORTED.get(self.device, ()):
-            supported = ", ".join(repr(d) for d in _SUPPORTED.get(self.device, ()))
+        lower = (dt.float16, dt.bfloat16) if kind == "cuda" else (dt.bfloat16, dt.float16)
+        if self.fast_dtype not in lower:
+            name = kind.upper()
             warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only "
-                f"supports dtypes of {supported} currently.",
+                f"supports dtypes of {', '.join(map(repr, lower))} currently.",
             )
             return False
         return True
 
     def _inside(self, mode: Mode) -> Mode:
+        _enabling.bind((self.device, self._enabled), {})
+        if not isinstance(self._cache_enabled, bool):
+            raise TypeError(f"enabled must be a bool (got {type_name(self._cache_enabled)})")
         casts = mode.autocast
         dtypes = {} if casts is None else dict(casts.dtypes)
-        dtypes.pop(self.device, None)
+        kind = _known(self.device)
+        dtypes.pop(kind, None)
         if self._enabled:
-            dtypes[self.device] = self.fast_dtype
+            dtypes[kind] = self.fast_dtype
         weights = {} if casts is None else casts.weights  # which the outermost region lets go of
         return mode.but(autocast=Casts(dtypes, weights, self._cache_enabled))
 
@@ -188,23 +202,31 @@ class autocast(Switch):
 @taking("is_autocast_available(str device_type)")
 def is_autocast_available(device_type: str) -> bool:
     """Whether `autocast` knows such a device."""
-    return Device(device_type).type in ("cpu", "cuda")
+    return Device(device_type).type in _TYPES
+
+
+def _known(device_type: str) -> str:
+    """The type of a device that autocast is for."""
+    found = Device(device_type).type
+    if found not in _TYPES:
+        raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
+    return found
 
 
 @taking("is_autocast_enabled(str device_type='cuda')")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether ops on such a device choose their precision in this thread."""
-    if Device(device_type).type not in _TYPES:
-        raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
     casts = local.state.mode.autocast
-    return casts is not None and device_type in casts.dtypes
+    return _known(device_type) in (() if casts is None else casts.dtypes)
 
 
 @taking("get_autocast_dtype(str device_type)")
 def get_autocast_dtype(device_type: str) -> dt.dtype:
     """The lower precision on such a device."""
-    casts = local.state.mode.autocast
-    return (casts.dtypes.get(device_type) if casts is not None else None) or _DTYPES[device_type]
+    kind, casts = Device(device_type).type, local.state.mode.autocast
+    if kind not in _DTYPES:
+        raise RuntimeError("unsupported scalarType")
+    return (casts.dtypes.get(kind) if casts is not None else None) or _DTYPES[kind]
 
 
 _enabling = Signature("set_autocast_enabled(str device_type, bool enabled)")
@@ -216,7 +238,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     if enabled is None:
         kind, enabled = "cuda", kind
     _enabling.bind((kind, enabled), {})
-    state = local.state
+    kind, state = _known(kind), local.state
     casts = state.mode.autocast
     dtypes = {} if casts is None else dict(casts.dtypes)
     dtypes.pop(kind, None)
@@ -228,7 +250,9 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
 @taking("set_autocast_dtype(str device_type, ScalarType dtype)")
 def set_autocast_dtype(device_type: str, dtype: dt.dtype) -> None:
     """Say what the lower precision on such a device is."""
-    _DTYPES[device_type] = dtype
+    kind = Device(device_type).type
+    if kind in _DTYPES:
+        _DTYPES[kind] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..absent import lacking, listing
+from ..absent import loading
 from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
 from .backward import backward, grad
@@ -53,5 +53,4 @@ _HOME = {
     "enforce_grad_layout_policy": "inert_switches",
     "set_detect_anomaly": "anomaly_mode",
 }
-__getattr__ = lacking(__name__, _MODULES, _HOME)
-__dir__ = listing(__name__, {*_MODULES, *_HOME})
+__getattr__, __dir__ = loading(__name__, _MODULES, _HOME)

@@ -136,7 +136,7 @@ def backward(
     if inputs is not None:
         goals = []
         for source in sources:
-            if source.__class__ is not GradientEdge:
+            if isinstance(source, TensorBase):
                 source.retain_grad()
             goals.append(_goal(source))
     if create_graph:
@@ -199,6 +199,7 @@ def grad(
         )
     weights = (None,) * len(places) if grad_outputs is None else _listed(grad_outputs)
     create_graph, keep = _flag(create_graph), _flag(create_graph if retain_graph is None else retain_graph)
+    may_be_unused = _flag(materialize_grads if allow_unused is None else allow_unused)
 
     def run(*weights: Any) -> list[Any]:
         roots = _roots(places, weights, create_graph)
@@ -214,7 +215,7 @@ def grad(
             if source.__class__ is GradientEdge:
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             found[at] = source.new_zeros(source.shape, requires_grad=create_graph)
-        elif not allow_unused:
+        elif not may_be_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
@@ -236,17 +237,16 @@ def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequ
                 f"output[{at}] has a shape of {place.shape}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap."
             )
-    if all([w is None for w in weights]):
-        return run(*weights)
+    weights = [_weight(0, place, w, False) if w is None else w for place, w in zip(places, weights, strict=False)]
     used: list[bool] = []
 
-    def of_one(*given: Any) -> tuple[Any, ...]:
+    def vjp(*given: Any) -> tuple[Any, ...]:
         rest = iter(given)
         found = run(*[w if w is None else next(rest) for w in weights])
         used[:] = [g is not None for g in found]
         return tuple([g for g in found if g is not None])
 
-    results = iter(vmap(of_one)(*[w for w in weights if w is not None]))
+    results = iter(vmap(vjp)(*[w for w in weights if w is not None]))
     return [next(results) if here else None for here in used]
 
 
@@ -257,11 +257,12 @@ def _backward(
     """Accumulate into the leaves' `.grad` the gradient of this tensor, which is a scalar unless `gradient` is given."""
     plain = self.__class__ is Tensor and local.state.mode.plain
     edge = self._edge
-    if plain and edge.__class__ is tuple and gradient is None is inputs and not create_graph:
+    if plain and edge.__class__ is tuple and gradient is None is inputs and create_graph is False:
         shape, d, backend = edge[0].output_forms[edge[1]]
         if shape == () == self._array.shape and d is self.dtype and d.is_floating_point:  # a loss, as most are
             one = wrap(backend.asarray(1, d.numpy), d, backend)
-            engine.run(((edge, one),), None, bool(retain_graph), False, accumulate=True)
+            keep = retain_graph is not None and _flag(retain_graph)
+            engine.run(((edge, one),), None, keep, False, accumulate=True)
             return
     if not plain and needs_dispatch((self,), {}):
         named = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}

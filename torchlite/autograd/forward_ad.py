@@ -116,7 +116,7 @@ def moving(tensor: Tensor, tangent: Tensor, level: TangentLevel) -> Tensor:
         )
     forward.check_size(tensor, tangent)
     if tensor.stride() != tangent.stride():  # then the tangent is to be copied
-        check_no_overlap(tensor)
+        check_no_overlap(tensor._array)
     dual = _dual.apply(tensor)
     set_tangent(dual, level, forward.laid_out_as(dual, tangent))
     return dual

@@ -36,6 +36,12 @@ def _as_tuple(value: Any, name: str, where: str) -> tuple[bool, tuple[Any, ...]]
     return True, value
 
 
+def _inputs(inputs: Any, where: str, create_graph: bool) -> tuple[bool, tuple[Tensor, ...]]:
+    """Whether there are several, and they as what is differentiated by."""
+    several, given = _as_tuple(inputs, "inputs", where)
+    return several, _grad_preprocess(given, create_graph, True)
+
+
 def _outputs(func: Callable[..., Any], inputs: Sequence[Tensor], where: str) -> tuple[bool, tuple[Any, ...]]:
     return _as_tuple(func(*inputs), "outputs of the user-provided function", where)
 
@@ -179,8 +185,7 @@ def vjp(
 ) -> tuple[Any, Any]:
     """The outputs, and the vector `v` (like the outputs) times the Jacobian."""
     with enable_grad():
-        many_in, given = _as_tuple(inputs, "inputs", "vjp")
-        xs = _grad_preprocess(given, create_graph, True)
+        many_in, xs = _inputs(inputs, "vjp", create_graph)
         many_out, ys = _outputs(func, xs, "vjp")
         _require(ys, "outputs", strict)
         v = _vector(v, ys, many_out, "vjp", create_graph, _OF_FUNCTION)
@@ -194,8 +199,7 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The outputs, and the Jacobian times the vector `v` (like the inputs), by differentiating backward twice."""
     with enable_grad():
-        many_in, given = _as_tuple(inputs, "inputs", "jvp")
-        xs = _grad_preprocess(given, create_graph, True)
+        many_in, xs = _inputs(inputs, "jvp", create_graph)
         v = _vector(v, xs, many_in, "jvp", create_graph, _OF_INPUT)
         many_out, ys = _outputs(func, xs, "jvp")
         _require(ys, "outputs", strict)
@@ -212,8 +216,7 @@ def vhp(
 ) -> tuple[Any, Any]:
     """The output, which is one number, and the vector `v` (like the inputs) times the Hessian."""
     with enable_grad():
-        many_in, given = _as_tuple(inputs, "inputs", "vhp")
-        xs = _grad_preprocess(given, create_graph, True)
+        many_in, xs = _inputs(inputs, "vhp", create_graph)
         v = _vector(v, xs, many_in, "vhp", create_graph, _OF_INPUT)
         y = _one_number(func, xs, "vhp", strict)
         gradients = _grad((y,), xs, create_graph=True)
@@ -228,8 +231,7 @@ def hvp(
 ) -> tuple[Any, Any]:
     """The output, which is one number, and the Hessian times the vector `v` (like the inputs)."""
     with enable_grad():
-        many_in, given = _as_tuple(inputs, "inputs", "hvp")
-        xs = _grad_preprocess(given, create_graph, True)
+        many_in, xs = _inputs(inputs, "hvp", create_graph)
         v = _vector(v, xs, many_in, "hvp", create_graph, _OF_INPUT)
         y = _one_number(func, xs, "hvp", strict)
         gradients = _grad((y,), xs, create_graph=True)
@@ -261,8 +263,7 @@ def jacobian(
         _check_forward(create_graph, strict, vectorize)
         return _forward(func, inputs)
     with enable_grad():
-        many_in, given = _as_tuple(inputs, "inputs", "jacobian")
-        xs = _grad_preprocess(given, create_graph, True)
+        many_in, xs = _inputs(inputs, "jacobian", create_graph)
         many_out, ys = _outputs(func, xs, "jacobian")
         _require(ys, "outputs", strict)
         if vectorize and strict:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
-from ..absent import lacking, listing
+from ..absent import loading
 from ..core.machine import shared_counter
 from ..core.native import named, native, quick
 from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
@@ -244,5 +244,4 @@ def is_inference_mode_enabled() -> bool:
 
 
 _HOME = {"enforce_grad_layout_policy": ".inert_switches"}
-__getattr__ = lacking(__name__, homes=_HOME)
-__dir__ = listing(__name__, _HOME)
+__getattr__, __dir__ = loading(__name__, homes=_HOME)

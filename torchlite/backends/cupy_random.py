@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -77,6 +78,19 @@ class Drawn:
 
     def __init__(self) -> None:
         self.state, self.blocks = cupy.zeros(2, np.uint64), 0
+
+
+def _on_host(law: str) -> Callable[..., np.ndarray]:
+    """What takes trial and error, or rows of weights."""
+
+    def draw(self: PhiloxStream, *parameters: Any) -> np.ndarray:
+        if self.captured is not None:
+            raise RuntimeError(f"torchlite draws {law} numbers on the host, which a CUDA graph does not capture")
+        seeds = np.random.SeedSequence(self._begin(1)[:2])
+        stream = MT19937Stream(int(seeds.generate_state(1)[0]))
+        return getattr(stream, law)(*[p.get() if p.__class__ is cupy.ndarray else p for p in parameters])
+
+    return draw
 
 
 class PhiloxStream:
@@ -260,31 +274,6 @@ class PhiloxStream:
         checks.randperm(n, dtype)
         return cupy.argsort(self._between(n, np.dtype(np.int64), -(2**63), 2**63)).astype(dtype, copy=False)
 
-    # What takes trial and error, or rows of weights.
-
-    def _on_host(self, law: str, *parameters: Any) -> np.ndarray:
-        if self.captured is not None:
-            raise RuntimeError(f"torchlite draws {law} numbers on the host, which a CUDA graph does not capture")
-        seeds = np.random.SeedSequence(self._begin(1)[:2])
-        stream = MT19937Stream(int(seeds.generate_state(1)[0]))
-        return getattr(stream, law)(*[p.get() if p.__class__ is cupy.ndarray else p for p in parameters])
-
-    def multinomial(self, p: np.ndarray, n: int, replacement: bool) -> np.ndarray:
-        """n indices for each row of weights."""
-        return self._on_host("multinomial", p, n, replacement)
-
-    def poisson(self, rate: Any) -> np.ndarray:
-        """Counts with the rates given."""
-        return self._on_host("poisson", rate)
-
-    def binomial(self, count: Any, p: Any) -> np.ndarray:
-        """Successes in `count` trials of probability p."""
-        return self._on_host("binomial", count, p)
-
-    def standard_gamma(self, alpha: Any) -> np.ndarray:
-        """Gamma numbers of shape alpha and scale 1."""
-        return self._on_host("standard_gamma", alpha)
-
-    def dirichlet(self, alpha: np.ndarray) -> np.ndarray:
-        """Points of the simplex along the last dimension."""
-        return self._on_host("dirichlet", alpha)
+    multinomial, poisson, binomial, standard_gamma, dirichlet = map(
+        _on_host, ("multinomial", "poisson", "binomial", "standard_gamma", "dirichlet")
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from ..absent import lacking as _lacking
-from ..absent import listing as _listing
+from ..absent import loading as _loading
 from ..core.values import DeviceLike, Told
 from ..core.values.device import device as _Device
 from ..core.values.device import no_cuda
@@ -51,8 +50,7 @@ _ELSEWHERE = {
     "pools": ("MemPool", "use_mem_pool"),
 }  # fmt: skip
 _HOME = {name: room for room, names in _ELSEWHERE.items() for name in names}
-_later = _lacking(__name__, _LATER, _HOME)
-__dir__ = _listing(__name__, {*_LATER, *_HOME})
+_later, __dir__ = _loading(__name__, _LATER, _HOME)
 
 
 def _runtime() -> Any:

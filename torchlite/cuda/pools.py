@@ -11,8 +11,6 @@ from ..core.values import DeviceLike, shown_in
 from . import _index, _needed, is_available
 from .unsupported import lacking_function
 
-__all__ = ["MemPool", "use_mem_pool"]
-
 
 @shown_in("torch.cuda.memory")
 class MemPool:

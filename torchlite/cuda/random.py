@@ -28,14 +28,16 @@ def _all() -> tuple[Generator, ...]:
 
 def manual_seed(seed: int) -> None:
     """Start the current device's stream from a seed; nothing is done where there is no device."""
+    seed = int(seed)
     if device_count():
-        _of(None).manual_seed(checked_seed(int(seed)))
+        _of(None).manual_seed(checked_seed(seed))
 
 
 def manual_seed_all(seed: int) -> None:
     """Start the streams of all devices from a seed; nothing is done where there are none."""
+    seed = int(seed)
     for generator in _all():
-        generator.manual_seed(checked_seed(int(seed)))
+        generator.manual_seed(checked_seed(seed))
 
 
 def seed() -> None:

@@ -74,5 +74,4 @@ _REFUSED = {
     **lacking_functions(_CUDA, "see cupy.cuda.device.get_cusolver_handle", "current_solver_handle"),
 }
 globals().update(_REFUSED)
-__all__ = ["CUDAPluggableAllocator", "GreenContext", "change_current_allocator", "ipc_collect", *_REFUSED]
 live_here({**globals(), "__name__": __package__}, "ipc_collect", *_REFUSED)

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..core.values import shown_in, warn
 
-__all__ = ["Backend", "BackendConfig"]
-
 
 class _BackendPlugin(NamedTuple):
     creator_fn: Callable[..., Any]

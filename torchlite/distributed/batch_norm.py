@@ -9,8 +9,6 @@ from ..autograd.grad_mode import no_grad
 from ..core.machine import Tensor, functions
 from .collectives import all_reduce
 
-__all__ = ["normalized"]
-
 
 class _Total(Function):
     """The sum of the tensors of all processes; so the gradient, too, is the sum of theirs."""

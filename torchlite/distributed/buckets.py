@@ -10,7 +10,6 @@ from ..core.machine import Tensor
 from ..core.values import is_dense, shown_in
 
 _DEFAULT_FIRST_BUCKET_BYTES = 1 << 20  # small, so that something travels early
-__all__ = ["Bucket", "GradBucket", "_compute_bucket_assignment_by_size"]
 
 
 class Bucket:

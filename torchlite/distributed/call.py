@@ -21,7 +21,7 @@ class Call:
     def __init__(self, name: str, engine: Engine, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
         self.name, self.engine, self.results, self.given = name, engine, list(results), list(given)
         self._returns: list[Callable[[], Any]] = []
-        self.task: Callable[[], Any]
+        self.task: Callable[[], Any]  # which is given when it is to be done
 
     def shapes(self) -> list[list[int]]:
         """Those of what it begins with, as profilers show them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.values import DeviceLike, shown_in
@@ -13,8 +13,6 @@ from .process_group import Group
 from .registered import handed_as_one
 from .work import Work
 from .world import _get_default_group
-
-__all__ = ["_CoalescingManager", "_coalescing_manager"]
 
 
 @shown_in("torch.distributed.distributed_c10d")
@@ -63,7 +61,7 @@ def _coalescing_manager(
     if calls:
         _check_of_a_kind({call[0] if pg._registered else call.name for call in calls})
         begun = bool(async_ops)
-        manager.append(handed_as_one(pg, calls, begun) if pg._registered else pg._do(_joined(calls), begun))
+        manager.append(handed_as_one(pg, calls, begun) if pg._registered else pg._do(*_joined(calls), begun))
 
 
 def _check_of_a_kind(names: set[str]) -> None:
@@ -74,8 +72,8 @@ def _check_of_a_kind(names: set[str]) -> None:
         )
 
 
-def _joined(calls: list[Call]) -> Call:
-    """One call that does what several of a kind would."""
+def _joined(calls: list[Call]) -> tuple[Call, Callable[[], None]]:
+    """One call that does what several of a kind would, and what it does."""
     joined = Call(
         f"{calls[0].name}_coalesced", calls[0].engine, [each for call in calls for each in call.results],
         [each for call in calls for each in call.given],
@@ -85,8 +83,7 @@ def _joined(calls: list[Call]) -> Call:
         for call in calls:
             call.run()
 
-    joined.task = task
-    return joined
+    return joined, task
 
 
 _SHOWN = {"all_gather_into_tensor": "all_gather_single", "reduce_scatter_tensor": "reduce_scatter_single"}

@@ -44,10 +44,6 @@ __all__ = [
 # ---- reductions
 
 
-def _reduction(op: Any, tensor: Tensor) -> Reduction:
-    return reduction_of(op, tensor.dtype)
-
-
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
     """Reduce the tensors of all processes to one, which all get in place of theirs."""
     check_tensor(tensor, "tensor")
@@ -76,15 +72,14 @@ def _all_reduce(
     call = pg._call(name, tensors)
     if any(tensor.layout is not strided for tensor in tensors):
         return _all_reduce_sparse(pg, call, op, async_op)
-    wanted = [(call.fill(tensor), _reduction(op, tensor)) for tensor in tensors]
+    wanted = [(call.fill(tensor), reduction_of(op, tensor.dtype)) for tensor in tensors]
 
     def task() -> None:
         for array, reduction in wanted:
             call.engine.all_reduce(multiplied(array, reduction, own=True), reduction)
             averaged(array, reduction, pg.size())
 
-    call.task = task
-    return pg._do(call, async_op, call.results if name == "all_reduce" else ())
+    return pg._do(call, task, async_op, call.results if name == "all_reduce" else ())
 
 
 def _all_reduce_sparse(pg: ProcessGroup, call: Call, op: Any, async_op: bool) -> Work | None:
@@ -98,8 +93,8 @@ def _all_reduce_sparse(pg: ProcessGroup, call: Call, op: Any, async_op: bool) ->
         for tensor in call.results:
             all_reduce_sparse(call.engine, tensor)
 
-    call.name, call.task = "sparse_all_reduce", task
-    return pg._do(call, async_op)
+    call.name = "sparse_all_reduce"
+    return pg._do(call, task, async_op)
 
 
 def reduce(
@@ -115,7 +110,7 @@ def reduce(
     if pg._registered:
         return handed(pg, "reduce", async_op, [tensor], reduceOp=op, rootRank=root)
     call = pg._call("reduce", [tensor])
-    reduction, mine = _reduction(op, tensor), root == pg.rank()
+    reduction, mine = reduction_of(op, tensor.dtype), root == pg.rank()
     array = call.fill(tensor) if mine else call.read(tensor)
 
     def task() -> None:
@@ -123,8 +118,7 @@ def reduce(
         if mine:
             averaged(array, reduction, pg.size())
 
-    call.task = task
-    return pg._do(call, async_op)
+    return pg._do(call, task, async_op)
 
 
 def reduce_scatter(
@@ -142,7 +136,7 @@ def reduce_scatter(
     check_list("reduce_scatter", "input", input_list, output, pg.size())
     call = pg._call("reduce_scatter", [output], input_list)
     pieces = [call.read(tensor) for tensor in input_list]
-    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
+    return _reduce_scatter(pg, call, output, pieces, reduction_of(op, output.dtype), async_op)
 
 
 def reduce_scatter_single(
@@ -160,7 +154,7 @@ def reduce_scatter_single(
     check_scattered(output, input, pg)
     call = pg._call("reduce_scatter_tensor", [output], [input])
     pieces = split(call.read(input), pg.size())
-    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op, [output, input])
+    return _reduce_scatter(pg, call, output, pieces, reduction_of(op, output.dtype), async_op, [output, input])
 
 
 def _reduce_scatter(
@@ -173,8 +167,7 @@ def _reduce_scatter(
         call.engine.reduce_scatter(out, [multiplied(piece, reduction, own=False) for piece in pieces], reduction)
         averaged(out, reduction, pg.size())
 
-    call.task = task
-    return pg._do(call, async_op, shown)
+    return pg._do(call, task, async_op, shown)
 
 
 # ---- one to all, all to one, all to all
@@ -193,8 +186,7 @@ def broadcast(
         return handed(pg, "broadcast", async_op, [tensor], rootRank=root)
     call = pg._call("broadcast", [tensor])
     array = call.read(tensor) if root == pg.rank() else call.fill(tensor)
-    call.task = lambda: call.engine.broadcast(array, root)
-    return pg._do(call, async_op)
+    return pg._do(call, lambda: call.engine.broadcast(array, root), async_op)
 
 
 def all_gather(
@@ -212,8 +204,7 @@ def all_gather(
     check_list("allgather", "output", tensor_list, tensor, pg.size())
     call = pg._call("all_gather", tensor_list, [tensor])
     outs, array = [call.fill(each) for each in tensor_list], call.read(tensor)
-    call.task = lambda: call.engine.all_gather(outs, array)
-    return pg._do(call, async_op, [tensor])
+    return pg._do(call, lambda: call.engine.all_gather(outs, array), async_op, [tensor])
 
 
 def _all_gather_coalesced(
@@ -243,8 +234,7 @@ def _all_gather_coalesced(
         for outs, array in wanted:
             call.engine.all_gather(outs, array)
 
-    call.task = task
-    begun = pg._do(call, async_op, ())
+    begun = pg._do(call, task, async_op, ())
     return None if begun is None else begun.get_future()
 
 
@@ -263,8 +253,7 @@ def all_gather_single(
     check_gathered(output_tensor, input_tensor, pg)
     call = pg._call("all_gather_into_tensor", [output_tensor], [input_tensor])
     outs, array = split(call.fill(output_tensor), pg.size()), call.read(input_tensor)
-    call.task = lambda: call.engine.all_gather(outs, array)
-    return pg._do(call, async_op, [input_tensor])
+    return pg._do(call, lambda: call.engine.all_gather(outs, array), async_op, [input_tensor])
 
 
 def gather(
@@ -287,8 +276,7 @@ def gather(
         check_list("gather", "output", gather_list, tensor, pg.size())
     call = pg._call("gather", gather_list or [], [tensor])
     outs, array = [call.fill(each) for each in gather_list or ()], call.read(tensor)
-    call.task = lambda: call.engine.gather(outs or None, array, root)
-    return pg._do(call, async_op, [tensor])
+    return pg._do(call, lambda: call.engine.gather(outs or None, array, root), async_op, [tensor])
 
 
 def scatter(
@@ -311,8 +299,7 @@ def scatter(
         check_list("scatter", "input", scatter_list, tensor, pg.size())
     call = pg._call("scatter", [tensor], scatter_list or ())
     pieces, array = [call.read(each) for each in scatter_list or ()], call.fill(tensor)
-    call.task = lambda: call.engine.scatter(array, pieces or None, root)
-    return pg._do(call, async_op)
+    return pg._do(call, lambda: call.engine.scatter(array, pieces or None, root), async_op)
 
 
 def all_to_all(
@@ -331,8 +318,7 @@ def all_to_all(
     check_exchanged(output_tensor_list, input_tensor_list, pg)
     call = pg._call("all_to_all", output_tensor_list, input_tensor_list)
     outs, pieces = [call.fill(t) for t in output_tensor_list], [call.read(t) for t in input_tensor_list]
-    call.task = lambda: call.engine.all_to_all(outs, pieces)
-    return pg._do(call, async_op, ())
+    return pg._do(call, lambda: call.engine.all_to_all(outs, pieces), async_op, ())
 
 
 def all_to_all_single(
@@ -352,8 +338,7 @@ def all_to_all_single(
     call = pg._call("all_to_all_single", [output], [input])
     outs = _rows(call.fill(output), output, output_split_sizes, pg.size())
     pieces = _rows(call.read(input), input, input_split_sizes, pg.size())
-    call.task = lambda: call.engine.all_to_all(outs, pieces)
-    return pg._do(call, async_op, ())
+    return pg._do(call, lambda: call.engine.all_to_all(outs, pieces), async_op, ())
 
 
 def _rows(array: Any, tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Any]:
@@ -381,8 +366,8 @@ def barrier(
         limit = {} if timeout is None else {"timeout": timeout}
         return handed(pg, "barrier", async_op, device_ids=list(device_ids or ()), device=device("cpu"), **limit)
     call = pg._call("barrier", [])
-    call.task = call.engine.barrier if timeout is None else lambda: _within(call.engine, timeout)
-    return pg._do(call, async_op)
+    task = call.engine.barrier if timeout is None else lambda: _within(call.engine, timeout)
+    return pg._do(call, task, async_op)
 
 
 def _within(engine: Any, timeout: timedelta) -> None:

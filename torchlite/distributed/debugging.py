@@ -9,7 +9,6 @@ from datetime import timedelta
 from .collectives import barrier
 from .world import get_rank
 
-__all__ = ["breakpoint"]
 _calls = itertools.count(1)
 
 

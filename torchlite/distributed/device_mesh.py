@@ -14,7 +14,7 @@ from ..core.values import shown_in
 from ..operations.making.host_data import tensor
 from . import world
 from .process_group import ProcessGroup
-from .world import GroupMember, get_process_group_ranks, get_rank, new_group
+from .world import get_process_group_ranks, get_rank, own_of
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -45,11 +45,8 @@ class DeviceMesh:
         """The group of those who differ from this process in one coordinate only."""
         if self._grid.tolist() == get_process_group_ranks(None):
             return world._get_default_group()
-        own = None
-        for ranks in np.moveaxis(self._grid, dim, -1).reshape(-1, self._grid.shape[dim]).tolist():
-            made = new_group(ranks, sort_ranks=False, group_desc=f"mesh_{self._name(dim)}")
-            own = own if made == GroupMember.NON_GROUP_MEMBER else made
-        return own
+        rows = np.moveaxis(self._grid, dim, -1).reshape(-1, self._grid.shape[dim]).tolist()
+        return own_of(rows, sort_ranks=False, group_desc=f"mesh_{self._name(dim)}")
 
     def _near(self, count: int) -> ProcessGroup:
         """This process's group of so many neighbours along the last dimension: one for all meshes of a group."""
@@ -146,10 +143,7 @@ class DeviceMesh:
             whole = self._root._grid
             kept = [self._root._dim(each) for each in self.mesh_dim_names or ()] or list(range(whole.ndim))
             rows = np.moveaxis(whole, kept, range(whole.ndim - len(kept), whole.ndim)).reshape(-1, self._grid.size)
-            own = None
-            for row in rows.tolist():
-                made = new_group(row, sort_ranks=False, group_desc=f"mesh_{name}")
-                own = own if made == GroupMember.NON_GROUP_MEMBER else made
+            own = own_of(rows.tolist(), sort_ranks=False, group_desc=f"mesh_{name}")
             flat = DeviceMesh(self.device_type, self._grid.reshape(-1), mesh_dim_names=(name,), _init_backend=False)
             flat._groups, flat._root = [own], self._root
             self._root._flat[name] = flat

@@ -14,8 +14,6 @@ from ..core.values import shown_in
 from .process_group import ProcessGroup
 from .work import Work
 
-__all__ = ["FakeProcessGroup", "FakeWork"]
-
 
 @shown_in("torch._C._distributed_c10d")
 class FakeWork(Work):

@@ -50,10 +50,13 @@ def _blank(length: int, device: DeviceLike, dtype: Any = np.uint8) -> Tensor:
     return _tensor(np.zeros(length, dtype), device)
 
 
-def _everyones_sizes(size: Tensor, pg: ProcessGroup, device: DeviceLike) -> list[int]:
+def _among_all(obj: Any, pg: ProcessGroup, device: DeviceLike) -> tuple[Tensor, list[int]]:
+    """A pickle, filled up to the length of the longest that a process has, and how long each is."""
+    content, size = _packed([obj], device)
     sizes = [_blank(1, device, np.int64) for _ in range(pg.size())]
     all_gather(sizes, size, pg)
-    return [int(each) for each in sizes]
+    lengths = [int(each) for each in sizes]
+    return _padded(content, max(lengths), device), lengths
 
 
 def _padded(content: Tensor, length: int, device: DeviceLike) -> Tensor:
@@ -68,10 +71,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> 
     if pg is None:
         return
     device = _device(pg)
-    content, size = _packed([obj], device)
-    sizes = _everyones_sizes(size, pg, device)
+    content, sizes = _among_all(obj, pg, device)
     rooms = [_blank(max(sizes), device) for _ in sizes]
-    all_gather(rooms, _padded(content, max(sizes), device), pg)
+    all_gather(rooms, content, pg)
     for number, (room, length) in enumerate(zip(rooms, sizes, strict=True)):
         object_list[number] = _unpacked(room, [length])[0]
 
@@ -88,10 +90,9 @@ def gather_object(
     mine = root == pg.rank()
     check_given_by_root(object_gather_list, "gather_list", "destination", mine)
     device = _device(pg)
-    content, size = _packed([obj], device)
-    sizes = _everyones_sizes(size, pg, device)
+    content, sizes = _among_all(obj, pg, device)
     rooms = [_blank(max(sizes), device) for _ in sizes] if mine else None
-    gather(_padded(content, max(sizes), device), rooms, group=pg, group_dst=root)
+    gather(content, rooms, group=pg, group_dst=root)
     for number, room in enumerate(rooms or ()):
         assert object_gather_list is not None
         object_gather_list[number] = _unpacked(room, sizes[number : number + 1])[0]

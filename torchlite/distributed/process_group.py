@@ -144,11 +144,14 @@ class ProcessGroup:
         engine = self._engine(several[0].device.type) if several else self._main
         return Call(name, engine, results, results if given is None else given)
 
-    def _do(self, call: Call, async_op: bool, shown: Sequence[Tensor] | None = None) -> Work | None:
+    def _do(
+        self, call: Call, task: Callable[[], Any], async_op: bool, shown: Sequence[Tensor] | None = None
+    ) -> Work | None:
         """Run a collective, now or in the thread of the group; profilers see when it was asked for, and when done.
 
         What is `shown` of it is compared among processes, where that is asked for; else what it fills.
         """
+        call.task = task
         if self._coalesced is not None and call.name in COALESCED:
             self._coalesced.append(call)
             return _IllegalWork() if async_op else None

@@ -6,8 +6,6 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-__all__ = ["record_comm"]
-
 
 class _Given(threading.local):
     name: str | None = None

@@ -15,8 +15,6 @@ from .buckets import Bucket, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import all_reduce, broadcast
 from .reducer_errors import twice, unfinished
 
-__all__ = ["Reducer"]
-
 
 class Reducer:
     """Sees to it that gradients are the means of those of all processes, from hooks on the leaves.

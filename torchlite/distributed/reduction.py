@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from ..core.values import Array, Namespace, bear_name, dt, warn
 
-__all__ = ["ReduceOp", "Reduction", "fold_as_ring", "reduction_of", "supports_complex"]
-
 
 class RedOpType(enum.IntEnum):
     """The names of reductions."""

@@ -13,8 +13,6 @@ from ..core.values import shown_in
 from ..futures import Future
 from .errors import DistBackendError
 
-__all__ = ["Work"]
-
 
 @shown_in("torch.distributed.distributed_c10d")
 class Work:

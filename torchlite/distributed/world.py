@@ -8,7 +8,7 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, NewType
 
@@ -364,15 +364,16 @@ def split_group(
     parent = parent_pg or _get_default_group()
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
-    own = None
-    for ranks in split_ranks:
-        if len(ranks) > parent.size():
-            raise ValueError(
-                "the split group's size should be less or equal to the world_size set by init_process_group"
-            )
-        made = new_group([parent._ranks[rank] for rank in ranks], timeout, backend, group_desc=group_desc)
-        own = own if made == GroupMember.NON_GROUP_MEMBER else made
-    return own
+    if max(map(len, split_ranks)) > parent.size():
+        raise ValueError("the split group's size should be less or equal to the world_size set by init_process_group")
+    rows = [[parent._ranks[rank] for rank in ranks] for ranks in split_ranks]
+    return own_of(rows, timeout=timeout, backend=backend, group_desc=group_desc)
+
+
+def own_of(rows: Iterable[Sequence[int]], **how: Any) -> ProcessGroup | None:
+    """Make a group of each row; the last that this process is in."""
+    made = [new_group(ranks, **how) for ranks in rows]
+    return next((group for group in reversed(made) if not _rank_not_in_group(group)), None)
 
 
 # ---- asking

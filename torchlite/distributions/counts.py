@@ -16,13 +16,13 @@ from .gamma_family import Gamma
 from .library import torch
 from .parameters import broadcast_all, clamp_probs, cross_entropy, each, lazy_property, tiny, uniform
 
-_BINARY = each(probs=constraints.unit_interval, logits=constraints.real)
+BINARY = each(probs=constraints.unit_interval, logits=constraints.real)
 
 
 class Bernoulli(ByProbsOrLogits, ExponentialFamily):
     """1 with probability `probs`, else 0."""
 
-    arg_constraints = _BINARY
+    arg_constraints = BINARY
     support = constraints.boolean
     has_enumerate_support = True
     expands = ("probs", "logits")
@@ -68,7 +68,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
     Within `lims`, around one half, where formulas become 0 / 0, Taylor polynomials stand for them.
     """
 
-    arg_constraints = _BINARY
+    arg_constraints = BINARY
     support = constraints.unit_interval
     has_rsample = True
     expands = ("probs", "logits")
@@ -88,11 +88,8 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
             given = {"probs": clamp_probs(probs)}
         self._settle(validate_args, **given)
 
-    def _stable(self) -> Tensor:
-        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
-
     def _by_region(self, of_probs: Any, near_half: Tensor) -> Tensor:
-        stable = self._stable()
+        stable = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return torch.where(stable, of_probs(torch.where(stable, self.probs, self._lims[0])), near_half)
 
     def _log_norm(self) -> Tensor:
@@ -116,12 +113,6 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
             lambda p: p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2,
             1 / 12 - (1 / 15 - 128 / 945 * x) * x,
         )
-
-    stddev = property(lambda self: self.variance.sqrt())
-
-    def sample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
-        with no_grad():
-            return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = SCALAR) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
@@ -157,7 +148,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
 class Geometric(ByProbsOrLogits, Distribution):
     """The number of failures before the first success."""
 
-    arg_constraints = _BINARY
+    arg_constraints = BINARY
     support = constraints.nonnegative_integer
     expands = ("probs", "logits")
 
@@ -191,20 +182,26 @@ class Geometric(ByProbsOrLogits, Distribution):
         return cross_entropy(self.logits, self.probs) / self.probs
 
 
-class Binomial(ByProbsOrLogits, Distribution):
+class _OfTrials(ByProbsOrLogits, Distribution):
+    total_count: Tensor
+
+    def _count(self, total_count: Any, probs: Any, logits: Any, validate_args: bool | None) -> None:
+        given = self._give(probs, logits)
+        total_count, value = broadcast_all(total_count, given[self._given])
+        self._settle(validate_args, (), total_count=total_count.type_as(value), **{self._given: value})
+
+
+class Binomial(_OfTrials):
     """The number of successes in `total_count` trials."""
 
-    total_count: Tensor
-    arg_constraints = each(total_count=constraints.nonnegative_integer, **_BINARY)
+    arg_constraints = each(total_count=constraints.nonnegative_integer, **BINARY)
     has_enumerate_support = True
     expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = self._give(probs, logits)
-        total_count, value = broadcast_all(total_count, given[self._given])
-        self._settle(validate_args, (), total_count=total_count.type_as(value), **{self._given: value})
+        self._count(total_count, probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -241,10 +238,9 @@ class Binomial(ByProbsOrLogits, Distribution):
         return _counting(self, self._one_count("enumerate_support") + 1, expand)
 
 
-class NegativeBinomial(ByProbsOrLogits, Distribution):
+class NegativeBinomial(_OfTrials):
     """The number of successes before so many failures."""
 
-    total_count: Tensor
     arg_constraints = each(
         total_count=constraints.greater_than_eq(0),
         probs=constraints.half_open_interval(0.0, 1.0),
@@ -256,9 +252,7 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = self._give(probs, logits)
-        total_count, value = broadcast_all(total_count, given[self._given])
-        self._settle(validate_args, (), total_count=total_count.type_as(value), **{self._given: value})
+        self._count(total_count, probs, logits, validate_args)
 
     mean = property(lambda self: self.total_count * self.logits.exp())
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))

@@ -15,14 +15,14 @@ from .gamma_family import Chi2
 from .library import torch
 from .parameters import broadcast_all, each, epsilon, lazy_property, standard_normal, uniform
 
-_LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
+LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _HALF_LOG_2PI = math.log(2 * math.pi) / 2
 
 
 class _LocationScale(Distribution):
     loc: Tensor
     scale: Tensor
-    arg_constraints = _LOC_SCALE
+    arg_constraints = LOC_SCALE
     support = constraints.real
     has_rsample = True
 
@@ -133,7 +133,7 @@ class StudentT(_LocationScale):
     df: Tensor
     loc: Tensor
     scale: Tensor
-    arg_constraints = each(df=constraints.positive, **_LOC_SCALE)
+    arg_constraints = each(df=constraints.positive, **LOC_SCALE)
     expands = ("df", "loc", "scale")
     holds = ("_chi2",)
 
@@ -266,7 +266,7 @@ class GeneralizedPareto(Distribution):
     concentration: Tensor
     loc: Tensor
     scale: Tensor
-    arg_constraints = each(**_LOC_SCALE, concentration=constraints.real)
+    arg_constraints = each(**LOC_SCALE, concentration=constraints.real)
     has_rsample = True
     expands = ("loc", "scale", "concentration")
 

@@ -8,9 +8,10 @@ from typing import Any
 from ..core.machine import Tensor
 from . import constraints
 from .categories import OVER_CATEGORIES, Categorical, OnCategorical
+from .counts import BINARY
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
 from .library import torch
-from .parameters import broadcast_all, clamp_probs, each, uniform
+from .parameters import broadcast_all, clamp_probs, uniform
 from .transformed import TransformedDistribution, of_base
 from .transforms import ExpTransform, SigmoidTransform
 
@@ -18,7 +19,7 @@ from .transforms import ExpTransform, SigmoidTransform
 class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
     """Logits of the numbers that `RelaxedBernoulli` draws."""
 
-    arg_constraints = each(probs=constraints.unit_interval, logits=constraints.real)
+    arg_constraints = BINARY
     support = constraints.real
     expands = ("probs", "logits")
     holds = ("temperature",)
@@ -42,22 +43,24 @@ class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
         return self.temperature.log() + difference - 2 * difference.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    has_rsample = True
+    temperature = of_base("temperature")
+    logits = of_base("logits")
+    probs = of_base("probs")
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 that come close to a Bernoulli distribution's as the temperature falls."""
 
-    arg_constraints = each(probs=constraints.unit_interval, logits=constraints.real)
+    arg_constraints = BINARY
     support = constraints.unit_interval
-    has_rsample = True
     expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
-
-    temperature = of_base("temperature")
-    logits = of_base("logits")
-    probs = of_base("probs")
 
 
 class ExpRelaxedCategorical(OnCategorical):
@@ -87,12 +90,11 @@ class ExpRelaxedCategorical(OnCategorical):
         return (score - score.logsumexp(-1, True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Points of the simplex that come close to one-hot vectors as the temperature falls."""
 
     arg_constraints = OVER_CATEGORIES
     support = constraints.simplex
-    has_rsample = True
     expands = ()
 
     def __init__(
@@ -100,7 +102,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    temperature = of_base("temperature")
-    logits = of_base("logits")
-    probs = of_base("probs")

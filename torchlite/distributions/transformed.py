@@ -11,11 +11,10 @@ from . import constraints
 from .composed import TransformedDistribution
 from .gamma_family import Exponential, Gamma
 from .library import torch
-from .location_scale import Cauchy, Normal, Uniform
+from .location_scale import LOC_SCALE, Cauchy, Normal, Uniform
 from .parameters import broadcast_all, each, epsilon, euler_constant, tiny
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
-_LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _SCALE = each(scale=constraints.positive)
 
 
@@ -27,7 +26,7 @@ def of_base(name: str) -> Any:
 class LogNormal(TransformedDistribution):
     """Numbers whose logarithms are normal."""
 
-    arg_constraints = _LOC_SCALE
+    arg_constraints = LOC_SCALE
     support = constraints.positive
     has_rsample = True
     expands = ()
@@ -52,7 +51,7 @@ class LogNormal(TransformedDistribution):
 class LogisticNormal(TransformedDistribution):
     """Points of the simplex from a normal vector, by stick breaking."""
 
-    arg_constraints = _LOC_SCALE
+    arg_constraints = LOC_SCALE
     support = constraints.simplex
     has_rsample = True
     expands = ()
@@ -119,7 +118,7 @@ class HalfCauchy(_Half):
 class Gumbel(TransformedDistribution):
     """The largest of many numbers."""
 
-    arg_constraints = _LOC_SCALE
+    arg_constraints = LOC_SCALE
     support = constraints.real
     expands = ("loc", "scale")
 

@@ -17,7 +17,7 @@ from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
 from ..utils import _pytree
 from . import _pytree as fx_pytree
-from .node import Node, _get_qualified_name, _type_repr, map_arg, nodes_in
+from .node import Node, _get_qualified_name, _type_repr, nodes_in
 
 _ROOT = __package__.partition(".")[0]
 
@@ -336,5 +336,3 @@ def _reached(base: str, target: Any) -> str:
         base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
     return base
 
-
-__all__ = ["CodeGen", "PythonCode", "inplace_methods", "magic_methods", "map_arg", "reflectable_magic_methods"]

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.state import HoldingItems
 from .node import Node
 
 __all__ = [
@@ -26,25 +27,15 @@ _KEPT = (
 )  # fmt: skip
 
 
-@contextlib.contextmanager
-def _changed(name: str, value: Any) -> Iterator[None]:
-    """Inside, one of these variables is another."""
-    before = globals()[name]
-    globals()[name] = value
-    try:
-        yield
-    finally:
-        globals()[name] = before
-
-
-def preserve_node_meta(enable: bool = True) -> Any:
-    """A context in which nodes that are made keep what is known of those that they come from."""
-    return _preserved(enable)
+def _changed(**variables: Any) -> HoldingItems:
+    """Inside, some of these variables are others."""
+    return HoldingItems(globals(), variables)
 
 
 @contextlib.contextmanager
-def _preserved(enable: bool) -> Iterator[None]:
-    with _changed("should_preserve_node_meta", enable), _changed("current_meta", current_meta.copy()):
+def preserve_node_meta(enable: bool = True) -> Iterator[None]:
+    """Inside, nodes that are made keep what is known of those that they come from."""
+    with _changed(should_preserve_node_meta=enable, current_meta=current_meta.copy()):
         yield
 
 
@@ -63,7 +54,7 @@ def kept() -> dict[str, Any]:
 @contextlib.contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
     """Inside, nodes that are made have these entries in `meta["custom"]`."""
-    with _changed("current_meta", {**current_meta, "custom": {**current_meta.get("custom", {}), **annotation_dict}}):
+    with _changed(current_meta={**current_meta, "custom": {**current_meta.get("custom", {}), **annotation_dict}}):
         yield
 
 
@@ -111,7 +102,7 @@ def format_stack() -> list[str]:
 @contextlib.contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
     """Inside, nodes that are made come from this one."""
-    with _changed("current_meta", node.meta.copy() if should_preserve_node_meta and node.meta else current_meta):
+    with _changed(current_meta=node.meta.copy() if should_preserve_node_meta and node.meta else current_meta):
         yield
 
 
@@ -122,7 +113,7 @@ def get_current_meta() -> dict[str, Any]:
 
 def set_current_replay_node(node: Node | None) -> Any:
     """A context in which this node is the one that is run again."""
-    return _changed("current_replay_node", node)
+    return _changed(current_replay_node=node)
 
 
 def get_current_replay_node() -> Node | None:

@@ -200,6 +200,8 @@ def var(
         refuse_layout("var", input, None)
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
+    if mask is not None and isinstance(dim, Tensor):
+        raise TypeError("sum(): argument 'dim' must be tuple of ints, not Tensor")
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     if dtype is None:

@@ -8,7 +8,7 @@ try:
     from ..core.machine import Tensor, read_only
     from . import linalg
     from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
-    from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent, rms_norm
+    from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent
     from .making import (
         copy,
         dlpack,
@@ -71,7 +71,6 @@ try:
         rearrange,
         shape,
         slicing,
-        transposes,
         view_copies,
     )
     from .signals import fourier, spectral

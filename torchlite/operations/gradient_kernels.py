@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def by_kernel(op: Op) -> Callable[..., Any]:
     """`on_arrays=` of an op whose derivative is an op: its nodes run the kernel of that at once."""
     rule = op.joint or op.rules[0][1]
-    assert rule.by is not None
-    return _by_kernel(op, rule.by, op.joint is not None)
+    assert isinstance(rule.said, By)
+    return _by_kernel(op, rule.said, op.joint is not None)
 
 
 def by_kernel_of(back: Op, several: bool = False, **words: Any) -> Callable[[Op], Callable[..., Any]]:

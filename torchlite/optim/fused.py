@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import grad_enabled
-from ..core.declare import published, seen_whole
+from ..core.declare import published_whole
 from ..core.machine import Tensor
 from .by_element import ON_TENSORS, Elementwise, number
 from .together import of_lists
@@ -22,8 +22,7 @@ def fused(name: str, algorithm: type[Elementwise], kept: dict[str, str], options
     names = [option.rpartition(" ")[2] for option in options.split(", ")]
     optimizer: Any = object.__new__(algorithm)
 
-    @published(schema, function=False, method=False, by_form=False)
-    @seen_whole(schema)
+    @published_whole(schema, function=False, method=False, by_form=False)
     def call(params: Sequence[Tensor], grads: Sequence[Tensor], *values: Any) -> None:
         *values, scale, found = values  # type: ignore[assignment]
         if found is not None and found.item():

@@ -14,8 +14,6 @@ from .bounds import Bounds
 from .source import Source
 from .zip_reader import ZipReader
 
-__all__ = ["PyTorchFileReader"]
-
 
 class PyTorchFileReader:
     """Reads a path, or a file open for reading bytes."""

@@ -44,10 +44,11 @@ def _window(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if dtype not in (dt.float32, dt.float64):
             raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
         options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        last = M - 1 if sym else M
         if M < 2:
             formula(functions["ones"](0), 1, sym, **own)  # which sees to the parameters
             return functions["ones"](M, **options)
-        return formula(functions["arange"](M, **options), M - 1 if sym else M, sym, **own)
+        return formula(functions["arange"](M, **options), last, sym, **own)
 
     del window.__wrapped__
     return window

@@ -9,6 +9,7 @@ from ..backends.sparse import NAMES, Coo, compressed, coo, sparse_backend
 from ..core.declare import Composite, describe, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import Backend, dt, missing_kernel_of, not_implemented_for, warn_once
+from ..core.values.errors import key_of
 from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
@@ -35,6 +36,13 @@ def _checks(asked: bool | None) -> bool:
             "guidance. "
         )
     return check_sparse_tensor_invariants.is_enabled() if asked is None else asked
+
+
+def _beside(part: Any, values: Tensor, device: Any) -> Tensor:
+    """Indices as a tensor: on the device that is asked for; else where they are, or with the values."""
+    if device is None and not isinstance(part, Tensor):
+        device = values.device
+    return as_tensor(part, None, device)
 
 
 def as_tensor(data: Any, d: dt.dtype | None, device: Any) -> Tensor:
@@ -111,7 +119,10 @@ def _of_parts(
     indices: Any, values: Any, size: Any, d: Any, device: Any, requires_grad: bool, invariants: Any, coalesced: Any
 ) -> Tensor:
     values = as_tensor(values, d, device)
-    indices = as_tensor(indices, None, device or values.device).to(dt.int64)
+    indices = _beside(indices, values, device).to(dt.int64)
+    if indices.device != values.device:
+        here, there = [key_of(t._backend.real) for t in (indices, values)]
+        raise RuntimeError(f"backend of indices ({here}) must match backend of values ({there})")
     values = values.expand(1) if not values.dim() else values
     if size is None:
         size = _inferred(indices, values)
@@ -193,7 +204,11 @@ def _compressed_of(
         raise RuntimeError(f"{name}: layout must be {NAMES[own]} but got {NAMES.get(laid, 'Strided')}")
     laid = own or laid
     values = as_tensor(values, d, device)
-    starts, plain = [as_tensor(part, None, device or values.device) for part in (starts, plain)]
+    starts, plain = [_beside(part, values, device) for part in (starts, plain)]
+    names = Names(laid)
+    for name, part in ((names.starts, starts), (names.plain, plain)):
+        if part.device != values.device:
+            raise RuntimeError(f"Values and {name} need to be on the same device.")
     if size is None:
         size = _size_of(laid, starts, plain, values)
     if _checks(invariants):

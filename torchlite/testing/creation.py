@@ -24,7 +24,8 @@ def make_tensor(
         )
     low, high = _bounds(dtype, low, high)
     if noncontiguous and sizes:  # every second of twice as many
-        sizes = (*sizes[:-1], 2 * sizes[-1])
+        *lead, last = F["empty"](sizes, device="meta").shape
+        sizes = (*lead, 2 * last)
     if dtype.category < dt.FLOAT:
         made = F["randint"](math.ceil(low), math.ceil(high), sizes, device=device, dtype=dtype)
     elif dtype in dt.EIGHT_BITS:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..absent import lacking as _lacking
-from ..absent import listing as _listing
+from ..absent import loading as _loading
 from .swapping import swap_tensors
 
 # Loaded when first used.
@@ -12,5 +11,4 @@ _LATER = frozenset((
     "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "serialization",
     "tensorboard", "weak",
 ))  # fmt: skip
-__getattr__ = _lacking(__name__, _LATER)
-__dir__ = _listing(__name__, _LATER)
+__getattr__, __dir__ = _loading(__name__, _LATER)

@@ -1,6 +1,6 @@
 """The device `meta`: tensors that have a form and no elements, for asking what a computation would give.
 
-The ops' own kernels run, over an array namespace that computes forms (`functions.py`). Kernels that look at values only
+The ops' own kernels run, over an array namespace that computes forms (`namespace.py`). Kernels that look at values only
 to check them, or to choose among ways to one result, are replaced here; what depends on values is refused.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,72 +27,16 @@ if TYPE_CHECKING:
 # ---- kernels
 
 
-def _like_first(self: MetaArray, *_: Any) -> MetaArray:
-    return self.copy()
-
-
-def _gather(self: MetaArray, dim: int, index: MetaArray, sparse_grad: bool) -> MetaArray:
-    return fresh(index.shape, self.dtype)
-
-
-def _take(self: MetaArray, index: MetaArray) -> MetaArray:
-    return fresh(index.shape, self.dtype)
-
-
-def _index(self: MetaArray, indices: Sequence[Any]) -> MetaArray:
-    return self[tuple([slice(None) if i is None else i for i in indices])].copy()
-
-
-def _embedding(weight: MetaArray, indices: MetaArray, *_: Any) -> MetaArray:
-    return fresh((*indices.shape, *weight.shape[1:]), weight.dtype)
-
-
-def _embedding_backward(g: MetaArray, indices: MetaArray, num_weights: int, *_: Any) -> MetaArray:
-    return fresh((num_weights, g.shape[-1]), g.dtype)
-
-
-def _nll(self: MetaArray, target: MetaArray, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, ...]:
-    return fresh(() if reduction else target.shape, self.dtype), fresh((), self.dtype)
-
-
-def _nll_backward(g: MetaArray, self: MetaArray, *_: Any) -> MetaArray:
-    return fresh(self.shape, self.dtype)
-
-
-def _index_select(self: MetaArray, dim: int, index: MetaArray) -> MetaArray:
-    return xp.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
-
-
-def _masked_scatter(self: MetaArray, mask: MetaArray, source: MetaArray) -> MetaArray:
-    return fresh(np.broadcast_shapes(self.shape, mask.shape), self.dtype)
-
-
-def _nonzero_static(self: MetaArray, size: int, fill_value: int) -> MetaArray:
-    return fresh((size, self.ndim), np.int64)
-
-
 def _repeats(repeats: MetaArray, output_size: int | None) -> MetaArray:
     if output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     return fresh((output_size,), repeats.dtype)
 
 
-def _searchsorted(sequence: MetaArray, sought: MetaArray, out_int32: bool, *_: Any) -> MetaArray:
-    return fresh(sought.shape, np.int32 if out_int32 else np.int64)
-
-
-def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
-    return fresh((bins,), self.dtype)
-
-
 def _segments(lengths: Any, offsets: Any, size: int, unsafe: bool) -> tuple[MetaArray, MetaArray]:
     *lead, count = lengths.shape if offsets is None else (*offsets.shape[:-1], offsets.shape[-1] - 1)
     rows, dtype = math.prod(lead), np.int64 if offsets is None else offsets.dtype
     return fresh((rows * size,), np.int64), fresh((rows * count, 1), dtype)
-
-
-def _multilabel(self: MetaArray, target: MetaArray, reduction: int) -> tuple[MetaArray, MetaArray]:
-    return fresh(() if reduction else self.shape[:-1], self.dtype), fresh(target.shape, self.dtype)
 
 
 def _bags(
@@ -109,6 +53,31 @@ _WRITING = (
     "index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_reduce", "index_put", "put",
 )  # fmt: skip
 
+_KERNELS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(_WRITING, lambda self, *_: self.copy()),
+    "_embedding_bag": _bags,
+    "_segments": _segments,
+    "embedding": lambda weight, indices, *_: fresh((*indices.shape, *weight.shape[1:]), weight.dtype),
+    "embedding_dense_backward": lambda g, indices, num_weights, *_: fresh((num_weights, g.shape[-1]), g.dtype),
+    "gather": lambda self, dim, index, sparse_grad: fresh(index.shape, self.dtype),
+    "histc": lambda self, bins, *_: fresh((bins,), self.dtype),
+    "index.Tensor": lambda self, indices: self[tuple([slice(None) if i is None else i for i in indices])].copy(),
+    "index_select": lambda self, dim, index: xp.take(self, index.reshape(-1), dim) if self.ndim else self.copy(),
+    "masked_scatter": lambda self, mask, source: fresh(np.broadcast_shapes(self.shape, mask.shape), self.dtype),
+    "multilabel_margin_loss_forward": lambda self, target, reduction: (
+        fresh(() if reduction else self.shape[:-1], self.dtype), fresh(target.shape, self.dtype)
+    ),
+    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), lambda self, target, weight, reduction, _: (
+        fresh(() if reduction else target.shape, self.dtype), fresh((), self.dtype)
+    )),
+    **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), lambda g, self, *_: fresh(self.shape, self.dtype)),
+    "nonzero_static": lambda self, size, fill_value: fresh((size, self.ndim), np.int64),
+    "repeat_interleave.Tensor": _repeats,
+    "searchsorted": lambda sequence, sought, out_int32, *_: fresh(sought.shape, np.int32 if out_int32 else np.int64),
+    "take": lambda self, index: fresh(index.shape, self.dtype),
+    **MATRICES,
+}  # fmt: skip
+
 # Products look at integers, to see whether floats can stand for them.
 _PRODUCTS = frozenset((
     "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "matmul", "_linear", "_linear.bias",
@@ -120,15 +89,7 @@ class MetaBackend(Backend):
     xp = xp
     Array = MetaArray
     values = False
-    kernels: ClassVar[dict[str, Any]] = {
-        **dict.fromkeys(_WRITING, _like_first), "gather": _gather, "take": _take, "index.Tensor": _index,
-        "embedding": _embedding, "embedding_dense_backward": _embedding_backward,
-        **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _nll),
-        **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
-        "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
-        "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
-        "_embedding_bag": _bags, "_segments": _segments, "multilabel_margin_loss_forward": _multilabel, **MATRICES,
-    }  # fmt: skip
+    kernels = _KERNELS
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         kernel = super().kernel(op)

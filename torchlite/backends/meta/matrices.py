@@ -5,6 +5,7 @@ LAPACK leaves matrices column by column, and so results are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _packed(a: MetaArray, *_: Any) -> tuple[MetaArray, MetaArray, MetaArray]:
     return _alike(a), _pivots(a), _info(a)
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., Any]] = {
     "_linalg_svd": _svd,
     "linalg_cholesky_ex": lambda a, *_: (_alike(a), _info(a)),
     **dict.fromkeys(("_cholesky", "_cholesky_inverse", "_linalg_cholesky"), _alike),

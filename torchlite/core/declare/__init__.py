@@ -1,7 +1,7 @@
 """The language in which ops are declared and published."""
 
 from .conversions import dtype_of, is_tensor, longs
-from .declaration import ITSELF, By
+from .declaration import ITSELF, By, Formula
 from .elementwise import Binary, Elementwise, Scaled, Unary, as_operand, conj, contiguous, fit_gradient, sum_to
 from .on_backend import LaidOp, LaidView, OnBackend
 from .op import Op
@@ -19,6 +19,7 @@ from .publishing import (
     publish_loss,
     publish_python,
     published,
+    published_whole,
     seen_whole,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused, with_reduced

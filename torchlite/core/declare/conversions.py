@@ -44,10 +44,15 @@ def number_of(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, TensorBase) and not value._array.shape:
+    if _is_number(value):
         miss()
         return value.item()
     raise Mismatch
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a tensor may be taken for a number: no gradient comes back through one."""
+    return isinstance(value, TensorBase) and not value._array.shape and not value.requires_grad
 
 
 def _int(value: Any) -> int:
@@ -83,7 +88,7 @@ def dim_alone(value: Any) -> int:
 def _float(value: Any) -> float:
     if isinstance(value, (int, float, np.number)):
         return float(value)
-    if isinstance(value, TensorBase) and not value._array.shape:
+    if _is_number(value):
         miss()
         return float(value)
     raise Mismatch

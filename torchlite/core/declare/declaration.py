@@ -57,18 +57,28 @@ class By:
         self.fn = fn if fixed else op.apply
 
 
-Derivative: TypeAlias = "Callable[..., Any] | By | Declaration"
+class Formula:
+    """A derivative whose parameters are not named where it is written."""
+
+    __slots__ = ("fn", "names")
+
+    def __init__(self, fn: Callable[..., Any], *names: str) -> None:
+        self.fn, self.names = fn, names
+
+
+Derivative: TypeAlias = "Callable[..., Any] | By | Formula | Declaration"
 ITSELF: Any = object()  # said of an operand: its derivative is the op again, of the gradient in the operand's place
 
 
 class Rule:
     """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
 
-    __slots__ = ("by", "fn", "names", "saved", "sources")
+    __slots__ = ("fn", "names", "said", "saved", "sources")
 
-    def __init__(self, said: Callable[..., Any] | By) -> None:
-        self.by = said if isinstance(said, By) else None
-        self.fn, self.names = (said.fn, said.names) if isinstance(said, By) else (said, _parameters(said))
+    def __init__(self, said: Callable[..., Any] | By | Formula) -> None:
+        self.said = said
+        named = said if isinstance(said, (By, Formula)) else Formula(said, *_parameters(said))
+        self.fn, self.names = named.fn, named.names
         self.sources: tuple[int, ...] = ()
         self.saved: tuple[int, ...] = ()
 
@@ -143,9 +153,9 @@ class Declaration(metaclass=_Declared):
     node_where: tuple[str, Callable[[Sequence[Any]], bool]] | None = None
     linear: bool | str = False  # whether results are linear in the operands with derivatives: in all, or in "each"
     batch: Any = None  # how it runs on a batch, see batching.py
-    # What dispatch modes see instead of the op: another name, and the arguments by position and by name; or what a
-    # function runs that it gives, None where they see the op.
-    seen_as: Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]] | None = None
+    # What dispatch modes see instead of the op: another name, and the arguments in the order of its schema, or by
+    # position and by name; or what a function runs that it gives, None where they see the op.
+    seen_as: Callable[..., tuple[Any, ...]] | None = None
     made_of: Callable[..., Callable[[], Any] | None] | None = None
     by_form: bool = True  # whether calls of one form are alike, so that they can be planned
     levels: Collection[int] = ()  # above the devices, of tensors whose calls have plans too

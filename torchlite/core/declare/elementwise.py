@@ -177,8 +177,10 @@ class Elementwise(Op):
         for i in self.scalars:
             value = values[i]
             if value is not None and value.__class__ is not bool:
-                fitting_array(value, d, host)
-                if value.__class__ is complex and not d.is_complex:
+                array = fitting_array(value, d, host)
+                if self.halves == "rounded" and d in dt.HALVES:
+                    fitting[i] = float(array)
+                elif value.__class__ is complex and not d.is_complex:
                     fitting[i] = value.real
         return fitting
 
@@ -277,7 +279,7 @@ class Elementwise(Op):
             return super().into(out, values)
         read = [t for i in self.operands for t in tensors_in(values[i])]
         if not out._backend.lazy:  # of which a copy is resized before it is written back
-            check_no_overlap(out)
+            check_no_overlap(out._array)
         for other in read:
             check_apart(out, other)
         if any([other is out for other in read]) and not out._backend.lazy:

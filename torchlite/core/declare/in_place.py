@@ -73,9 +73,8 @@ class InPlace(Recording):
         if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
             before._edge = resolve(self_)
             edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
-            kept = () if edges is None else self.to_keep(edges, [None, *values[1:]])
-            for value in kept:  # before anything else is refused
-                check_keepable(value)
+            for value in () if edges is None else self.to_keep(edges, [None, *values[1:]]):
+                check_keepable(value)  # before anything else is refused
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
             announce_write(self_, state.mode.saved_hooks)
@@ -106,11 +105,11 @@ class InPlace(Recording):
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
         lazy = target._backend.lazy  # such a target is a copy, until that is written back
-        if self.warns is not None and not lazy and overlaps(target):
+        if self.warns is not None and not lazy and overlaps(target._array):
             for name, indexing in self.warns(target, *values).items():
                 warn_of_overlap(name, indexing)
         if not (self.repeats or lazy):
-            check_no_overlap(target)
+            check_no_overlap(target._array)
         whole = self.exclusive if isinstance(self.exclusive, bool) else self.exclusive(target, *values)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
@@ -118,7 +117,7 @@ class InPlace(Recording):
 
     def check_written_back(self, target: Tensor) -> None:
         """Refuse to write what was computed of a lazy tensor to one place several times."""
-        check_no_overlap(target)
+        check_no_overlap(target._array)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""
@@ -152,7 +151,7 @@ class InPlace(Recording):
     def plan_in_place(self, values: Sequence[Any], tensors: list[Tensor]) -> Callable[..., Any] | None:
         """The plan of calls of the in-place form where nothing is recorded (core/machine/plan.py)."""
         at = places(values, tensors)
-        if at is None or tensors[0] is not values[0] or overlaps(values[0]):
+        if at is None or tensors[0] is not values[0] or overlaps(values[0]._array):
             return None
         bound, several = filler(values, at, len(tensors)), len(tensors) > 1
 

@@ -201,6 +201,17 @@ def published(schema: str, **more: Any) -> Callable[[F], F]:
     return publish_
 
 
+def published_whole(schema: str, overload: str = "default", recorded: bool = False, **more: Any) -> Callable[[F], F]:
+    """Publish the function beneath, which dispatch modes see whole."""
+
+    def publish_(f: F) -> F:
+        whole: Any = seen_whole(schema, overload, recorded)(f)
+        publish_python(schema, whole, **more)
+        return whole
+
+    return publish_
+
+
 def publish_loss(schema: str, f: Callable[..., Any]) -> None:
     """As `publish_python`; a `reduction` that is left out is the mean in aten, and none in the function of torch."""
     publish_python(schema, f, function=False, method=False)

@@ -72,8 +72,9 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
         named = {} if out is None else {"out": out}
         return op.call(call, _given(op, named, input, *more), named, method)
 
-    made = _without(call, "out") if method else call
-    return made if native is None else _native_unary(op, made, record, _takes_out(op, method))
+    outs = _takes_out(op, method)
+    made = call if outs else without(call, "out")
+    return made if native is None else _native_unary(op, made, record, outs)
 
 
 def binary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -131,10 +132,11 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         return op.call(call, _given(op, named, input, other, third, *more), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
-    made = _without(call, "out") if method else call
+    outs = _takes_out(op, method)
+    made = call if outs else without(call, "out")
     if "alpha" not in op.signature.by_name:
-        _without(made, "alpha")
-    return made if native is None else _native_binary(op, made, numbers, record, _takes_out(op, method))
+        without(made, "alpha")
+    return made if native is None else _native_binary(op, made, numbers, record, outs)
 
 
 def _given(op: Any, named: dict[str, Any], first: Any, *rest: Any) -> tuple[Any, ...]:
@@ -150,7 +152,7 @@ def _renamed(code: CodeType, old: str, new: str) -> CodeType:
     return code.replace(co_varnames=tuple([new if name == old else name for name in code.co_varnames]))
 
 
-def _without(call: Any, option: str) -> Any:
+def without(call: Any, option: str) -> Any:
     """A function without one of its options: nobody can give it by a name that is no identifier."""
     call.__code__ = _renamed(call.__code__, option, f"{option}=")
     call.__kwdefaults__ = {f"{n}=" if n == option else n: value for n, value in call.__kwdefaults__.items()}
@@ -208,7 +210,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         return op.call_in_place(call, _given(op, named, self, other, third, *more), named)
 
     if not scales:
-        _without(call, "alpha")
+        without(call, "alpha")
     if native is None or not writes:
         return call
     return accelerated(native.in_place, call, kernels, direct, numbers, False, False, None)

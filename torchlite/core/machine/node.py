@@ -20,6 +20,7 @@ from ..state import mode as _mode
 from ..structs import CounterParts, NodeParts, know, whole
 from ..values.pickling import shown_in
 from .hooks import Hooks, register
+from .tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from .hooks import RemovableHandle
@@ -215,6 +216,9 @@ class Node(NodeParts):
         """The gradients this node makes of `grads`, with no hook called."""
         if len(grads) != len(self.output_forms):
             raise TypeError(f"expected {len(self.output_forms)} arguments, got {len(grads)} instead")
+        for at, g in enumerate(grads):
+            if g is not None and not isinstance(g, TensorBase):
+                raise TypeError(f"argument {at} is not a Variable")
         results = tuple(self.apply(list(grads)))
         return results[0] if len(results) == 1 else results
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..values.dtype import dtype
 
 _new = object.__new__
+_LEAVES_ALONE = "you can only change requires_grad flags of leaf variables."
 
 
 def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
@@ -235,6 +236,8 @@ class Tensor(TensorBase):
     def requires_grad(self, value: bool) -> None:
         if value.__class__ is not bool:
             raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError(_LEAVES_ALONE)
         self._require_grad(value, "only Tensors of floating point and complex dtype")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -251,27 +254,25 @@ class Tensor(TensorBase):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {got}")
         return self._require_grad(requires_grad, "only Tensors of floating point dtype")
 
-    def _require_grad(
-        self, requires_grad: bool, which: str = "Only Tensors of floating point and complex dtype"
-    ) -> Tensor:
+    def _require_grad(self, value: bool, which: str = "Only Tensors of floating point and complex dtype") -> Tensor:
         edge = self._edge
         if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
-            if not requires_grad:
+            if not value:
                 raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                    f"{_LEAVES_ALONE} If you want to use a computed variable in a subgraph that doesn't require "
+                    "differentiation use var_no_grad = var.detach()."
                 )
             return self
-        if requires_grad and self.dtype.category < FLOAT:
+        if value and self.dtype.category < FLOAT:
             raise RuntimeError(f"{which} can require gradients")
-        if requires_grad and self._counter is UNVERSIONED and not _mode.local.state.mode.inference:
+        if value and self._counter is UNVERSIONED and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         levels = [level for level in _mode.local.state.levels if level.elements is None]
         inside = levels and self._backend.real.level < levels[-1].serial
-        if requires_grad and inside and self._counter and self._counter.born > levels[-1].serial:
+        if value and inside and self._counter and self._counter.born > levels[-1].serial:
             levels[-1].over(self._backend.real).adopt(self)  # which it was made inside of: it is a leaf there
             edge = self._edge
-        leaf = LEAF if requires_grad else None
+        leaf = LEAF if value else None
         if edge.__class__ is View:
             edge.edge = leaf
         else:

@@ -17,9 +17,8 @@ from .tensor import Tensor
 from .tensor_base import TensorBase
 
 
-def overlaps(t: Tensor) -> bool:
+def overlaps(array: Array) -> bool:
     """Whether elements lie at one place, as those of expanded tensors do."""
-    array = t._array
     return (
         0 in array.strides
         and array.size > 0
@@ -27,8 +26,9 @@ def overlaps(t: Tensor) -> bool:
     )
 
 
-def check_no_overlap(t: Tensor) -> None:
-    if overlaps(t):
+def check_no_overlap(array: Array) -> None:
+    """Refuse to write to an array whose elements lie at one place."""
+    if overlaps(array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -168,7 +168,7 @@ def write_out(
         if elementwise and backend.strided and not backend.level:
             target._array = backend.as_strided(target._array, shape, result.stride(), target.storage_offset())
     if apart:
-        check_no_overlap(target)
+        check_no_overlap(target._array)
     _put(target, result)
     bump(target)
 

@@ -12,6 +12,7 @@ from ..state import Context
 from ..state import mode as _mode
 from .errors import type_name
 from .pickling import shown_in, spelled
+from .sealed import sealed
 
 if TYPE_CHECKING:
     from ...backends.base import Backend
@@ -63,9 +64,7 @@ class device(Context):
                     f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
                 )
         name = type, None if index is None else _checked_index(index)
-        self = _devices.setdefault(name, object.__new__(cls))
-        self.type, self.index = name
-        return self
+        return _devices.get(name) or _devices.setdefault(name, _new(cls, name))
 
     def __repr__(self) -> str:
         number = "" if self.index is None else f", index={self.index}"
@@ -91,6 +90,16 @@ class device(Context):
 
     def _put(self, state: _mode.State, kept: device | None) -> None:
         state.default_device = kept
+
+
+def _new(cls: type[device], name: tuple[str, int | None]) -> device:
+    made = object.__new__(cls)
+    for part, value in zip(("type", "index"), name, strict=True):
+        object.__setattr__(made, part, value)
+    return made
+
+
+sealed(device, more=True)
 
 
 def _no_device(value: Any) -> TypeError:

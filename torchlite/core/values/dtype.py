@@ -10,6 +10,7 @@ import numpy as np
 
 from ..structs import know, renew_defaults
 from .pickling import bear_name, means_this, reduce_ex, shown_in
+from .sealed import sealed
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
@@ -59,9 +60,10 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex dtype whose parts are of this dtype."""
-        if self.category < FLOAT:
+        found = _COMPLEX_OF.get(self)
+        if found is None:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
-        return _COMPLEX_OF.get(self, complex64)
+        return found
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -117,6 +119,8 @@ _NAMED_ONLY: tuple[dtype, ...] = (
       for u in ("", "u") for n in range(1, 8)),
 )  # fmt: skip
 
+sealed(dtype)
+
 QUANTIZED = tuple([d for d in _NAMED_ONLY if d.name in ("qint8", "quint8", "qint32")])  # of quantized tensors
 
 _ABBREVIATED = {
@@ -133,7 +137,7 @@ NAMES: dict[str, dtype] = {d.name: d for d in (*DTYPES, complex32, *_NAMED_ONLY)
 NAMES["bit"] = NAMES["uint1"]
 
 _REAL = {complex32: float16, complex64: float32, complex128: float64}
-_COMPLEX_OF = {float16: complex32, complex32: complex32, float64: complex128, complex128: complex128}
+_COMPLEX_OF = {d.to_real(): d for d in _REAL} | {d: d for d in _REAL} | {bfloat16: complex64}
 _BY_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES}
 
 UNSIGNED = frozenset((uint16, uint32, uint64))  # which few ops have kernels for

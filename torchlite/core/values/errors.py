@@ -72,15 +72,19 @@ def missing_kernel(op: str, where: device) -> NotImplementedError:
     return NotImplementedError(f"torchlite has no kernel for '{op}' on device '{where}'")
 
 
+def key_of(backend: Any) -> str:
+    """The dispatch key by which PyTorch speaks of a kind of tensor: of its layout and its device."""
+    where = backend.device.type
+    return getattr(backend, "kind", "") + (where.capitalize() if where == "meta" else where.upper())
+
+
 def missing_kernel_of(op: str, backend: Any, library: str = "aten") -> NotImplementedError:
     """What PyTorch says of an op, with its overload, that a kind of tensor has not: by the name of its dispatch key."""
-    where = backend.device.type
-    key = getattr(backend, "kind", "") + (where.capitalize() if where == "meta" else where.upper())
     return NotImplementedError(
-        f"Could not run '{library}::{op}' with arguments from the '{key}' backend. This could be because the operator "
-        "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom "
-        "build). If you are a Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for "
-        "possible resolutions."
+        f"Could not run '{library}::{op}' with arguments from the '{key_of(backend)}' backend. This could be because "
+        "the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if "
+        "using custom build). If you are a Facebook employee using PyTorch on mobile, please visit "
+        "https://fburl.com/ptmfixes for possible resolutions."
     )
 
 

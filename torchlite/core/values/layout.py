@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 from .pickling import bear_name, shown_in, spelled
+from .sealed import sealed
 
 
 class Named:
@@ -39,10 +40,6 @@ class memory_format(Named):
     __slots__ = ()
 
 
-def _refuse(cls: type, *_: Any, **__: Any) -> Any:
-    raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
-
-
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
@@ -60,7 +57,7 @@ channels_last_3d = memory_format("channels_last_3d")
 
 for _cls in (layout, memory_format):
     bear_name(_cls, "torch")
-    _cls.__new__ = _refuse  # type: ignore[method-assign]  # there are no others
+    sealed(_cls)
 
 NAMES: dict[str, layout | memory_format] = {
     item.name: item

@@ -6,6 +6,7 @@ from typing import Any
 
 from .layout import Named
 from .pickling import means_this, shown_in
+from .sealed import sealed
 
 
 @shown_in("torch")
@@ -25,6 +26,7 @@ SCHEMES = {
         "per_channel_affine_float_qparams",
     )
 }  # fmt: skip
+sealed(qscheme)
 
 
 def _of_name(name: str) -> qscheme:

@@ -55,8 +55,25 @@ for _cls in (_StorageInfo, _StoragePrefix):
     _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 
+class _InFolder:
+    path: Path
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return isinstance(checkpoint_id, Path) or "://" not in str(checkpoint_id)
+
+
 @shown_in("torch.distributed.checkpoint.filesystem")
-class FileSystemWriter(StorageWriter):
+class FileSystemWriter(_InFolder, StorageWriter):
     """Writes checkpoints into a folder. One that was there before is whole until the new one is."""
 
     def __init__(
@@ -70,8 +87,7 @@ class FileSystemWriter(StorageWriter):
         self.save_id = str(uuid.uuid4())
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        if checkpoint_id:
-            self.path = Path(checkpoint_id)
+        super().reset(checkpoint_id)
         self.save_id = str(uuid.uuid4())
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -142,15 +158,6 @@ class FileSystemWriter(StorageWriter):
     def storage_meta(self) -> StorageMeta:
         return StorageMeta(self.checkpoint_id, self.save_id)
 
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return isinstance(checkpoint_id, Path) or "://" not in str(checkpoint_id)
-
 
 class _MetadataUnpickler(pickle.Unpickler):
     """Finds what describes checkpoints, and nothing that does something."""
@@ -168,7 +175,7 @@ class _MetadataUnpickler(pickle.Unpickler):
 
 
 @shown_in("torch.distributed.checkpoint.filesystem")
-class FileSystemReader(StorageReader):
+class FileSystemReader(_InFolder, StorageReader):
     """Reads checkpoints from a folder."""
 
     def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
@@ -176,9 +183,8 @@ class FileSystemReader(StorageReader):
         self.storage_data: dict[Any, Any] = {}
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        super().reset(checkpoint_id)
         self.storage_data = {}
-        if checkpoint_id:
-            self.path = Path(checkpoint_id)
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         with (self.path / _METADATA).open("rb") as file:
@@ -223,12 +229,3 @@ class FileSystemReader(StorageReader):
                 raise AssertionError(f"req {item.storage_index} mismatch sizes {target.shape} vs {part.shape}")
             target.copy_(part)
             planner.commit_tensor(item, target)
-
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return FileSystemWriter.validate_checkpoint_id(checkpoint_id)

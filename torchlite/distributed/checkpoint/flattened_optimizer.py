@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["flattened", "unflattened"]
-
 
 def flattened(whole: dict[str, Any]) -> dict[str, Any]:
     """`state.NAME.KEY` and `param_groups.NAME.KEY`."""

@@ -9,8 +9,6 @@ from typing import Any
 from ...core.machine import Tensor
 from .._shard.sharded_tensor import ShardedTensor
 
-__all__ = ["flatten_state_dict", "put_at", "unflatten_state_dict"]
-
 Path = tuple[Any, ...]
 
 

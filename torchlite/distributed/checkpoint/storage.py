@@ -23,12 +23,19 @@ class WriteResult:
     storage_data: Any
 
 
-class StorageWriter(ABC):
-    """Writes what a planner gives."""
-
+class _Storage(ABC):
     @abstractmethod
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         """Begin with another checkpoint."""
+
+    @classmethod
+    @abstractmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether this may be the place of a checkpoint."""
+
+
+class StorageWriter(_Storage):
+    """Writes what a planner gives."""
 
     @abstractmethod
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -50,22 +57,13 @@ class StorageWriter(ABC):
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Make what all have written a checkpoint."""
 
-    @classmethod
-    @abstractmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether this may be the place of a checkpoint."""
-
     def storage_meta(self) -> StorageMeta | None:
         """What is known of the storage."""
         return None
 
 
-class StorageReader(ABC):
+class StorageReader(_Storage):
     """Reads what a planner wants."""
-
-    @abstractmethod
-    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        """Begin with another checkpoint."""
 
     @abstractmethod
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
@@ -86,11 +84,6 @@ class StorageReader(ABC):
     @abstractmethod
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Any:
         """Read the items of a plan; a future that is done when they are read."""
-
-    @classmethod
-    @abstractmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether this may be the place of a checkpoint."""
 
 
 for _cls in (StorageReader, StorageWriter, WriteResult):

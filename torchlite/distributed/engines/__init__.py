@@ -8,8 +8,6 @@ from ..stores import Store
 from . import launched
 from .base import Engine
 
-__all__ = ["Engine", "available", "connect"]
-
 
 def available(name: str) -> bool:
     """Whether there is what a backend's name stands for."""

@@ -12,13 +12,12 @@ from ...core.machine import Tensor
 from ...core.values import bear_name
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
-from ...utils._pytree import tree_map
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..process_group import ProcessGroup
 from ..world import get_world_size
 from .handle import Course
 from .parameter_group import ParameterGroup
-from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, cast
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
 
@@ -43,14 +42,6 @@ class _State:
                     state.group.course = self.course
                     state.group.frees = (not state.is_root) if state.frees is None else bool(state.frees)
 
-    def cast(self, values: Any, dtype: Any) -> Any:
-        """Arguments or results in the dtype wanted."""
-        if dtype is None:
-            return values
-        return tree_map(
-            lambda each: each.to(dtype) if isinstance(each, Tensor) and each.is_floating_point() else each, values
-        )
-
     def run(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Compute with whole parameters."""
         if self.is_root is None:
@@ -58,9 +49,9 @@ class _State:
         if self.is_root:
             self.course.begin()
         if self.policy.cast_forward_inputs:
-            args, kwargs = self.cast((args, kwargs), self.policy.param_dtype)
+            args, kwargs = cast((args, kwargs), self.policy.param_dtype)
         with contextlib.nullcontext() if self.group is None else self.group.unsharded():
-            return self.cast(forward(*args, **kwargs), self.policy.output_dtype)
+            return cast(forward(*args, **kwargs), self.policy.output_dtype)
 
 
 class UnshardHandle:

@@ -57,8 +57,7 @@ class FlatHandle(Handle):
             self.leave()
             return
         for place, piece in zip(self.places, self.pieces):
-            for owner, name in place.owners:
-                owner._parameters[name] = piece  # type: ignore[assignment]
+            place.assign(piece)
 
     def leave(self) -> None:
         """Take the parameters from their owners, who are left with the shapes unless they show the pieces."""
@@ -127,9 +126,9 @@ class FlatHandle(Handle):
         for place, trains, *views in zip(self.places, self.trains, *map(self.views, wholes)):
             param = Parameter(views[0], requires_grad=trains)
             param.grad = views[1] if with_grads else None
+            place.assign(param)
             for owner, name in place.owners:
                 owner.__dict__.pop(name, None)
-                owner._parameters[name] = param
         self.shown = True
         try:
             yield
@@ -145,7 +144,7 @@ class FlatHandle(Handle):
     def _take(self, full: Tensor, with_grads: bool) -> None:
         """Let the shards be what the owners' whole parameters are now."""
         with no_grad():
-            shown: list[Any] = [place.owner._parameters[place.name] for place in self.places]
+            shown: list[Any] = [place.param for place in self.places]
             for place, param in zip(self.places, shown):  # a parameter may have been put in another's place
                 full[place.start : place.stop].view(place.shape).copy_(param)
             self.local.detach().copy_(full[self.begin : self.begin + self.step])

@@ -10,7 +10,6 @@ from typing import Any
 from ...core.machine import Tensor, functions
 from ...core.values import float32, float64, shown_in
 from ...nn.modules.module import Module
-from ...utils._pytree import tree_map
 from ..collectives import all_reduce
 from ..reduction import ReduceOp
 from ..utils import _sync_module_states
@@ -29,6 +28,7 @@ from .flat_parameter import FlatHandle
 from .groups import HYBRID, groups_of
 from .handle import Course
 from .optimizer_state import rekeyed, wanted_state, whole_state
+from .policies import cast
 from .sharded_state import load_whole, put_state
 from .wrap import wrap_inside
 
@@ -153,12 +153,8 @@ class FullyShardedDataParallel(Module):
             self._course.begin()
         precision = self.mixed_precision
         casts = precision.cast_root_forward_inputs if self._is_root else precision.cast_forward_inputs
-        if precision.param_dtype is not None and casts:
-            args, kwargs = tree_map(
-                lambda each: each.to(precision.param_dtype)
-                if isinstance(each, Tensor) and each.is_floating_point() else each,
-                (args, kwargs),
-            )  # fmt: skip
+        if casts:
+            args, kwargs = cast((args, kwargs), precision.param_dtype)
         if self._handle is None:
             return self.module(*args, **kwargs)
         with self._handle.unsharded():

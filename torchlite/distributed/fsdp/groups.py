@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..world import GroupMember, _get_default_group, get_process_group_ranks, new_group
+from ..world import _get_default_group, get_process_group_ranks, own_of
 from .api import ShardingStrategy
-
-__all__ = ["HYBRID", "groups_of"]
 
 HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
@@ -39,10 +37,4 @@ def _by_host() -> tuple[Any, Any]:
     ranks = get_process_group_ranks(_get_default_group())
     local = int(os.environ.get("LOCAL_WORLD_SIZE", len(ranks)))
     hosts = [ranks[at : at + local] for at in range(0, len(ranks), local)]
-    return _mine(hosts), _mine([list(across) for across in zip(*hosts, strict=True)])
-
-
-def _mine(rows: list[list[int]]) -> Any:
-    """Make a group of each; the one that this process is in."""
-    made = [new_group(row) for row in rows]
-    return next(group for group in made if group != GroupMember.NON_GROUP_MEMBER)
+    return own_of(hosts), own_of(zip(*hosts, strict=True))

@@ -17,8 +17,6 @@ from ...nn.modules.module import Module
 from ..collectives import all_gather_single, all_reduce, reduce_scatter_single
 from ..reduction import ReduceOp
 
-__all__ = ["Course", "Handle", "Place"]
-
 
 class Place(NamedTuple):
     """The modules that have a parameter, and where it lies in the flat tensor of all."""
@@ -30,14 +28,15 @@ class Place(NamedTuple):
     stop: int
 
     @property
-    def owner(self) -> Module:
-        """The first module that has it."""
-        return self.owners[0][0]
+    def param(self) -> Any:
+        """The parameter, as the first of them has it."""
+        owner, name = self.owners[0]
+        return owner._parameters[name]
 
-    @property
-    def name(self) -> str:
-        """Its name there."""
-        return self.owners[0][1]
+    def assign(self, param: Any) -> None:
+        """Let this be the parameter."""
+        for owner, name in self.owners:
+            owner._parameters[name] = param
 
 
 class Course:

@@ -16,8 +16,6 @@ from ..tensor._dispatch import contiguous_meta
 from ..tensor._dtensor_spec import DTensorSpec
 from .handle import Handle, Place
 
-__all__ = ["ParameterGroup"]
-
 
 class ParameterGroup(Handle):
     """The parameters of one module, each a tensor over the mesh that is cut along a dimension."""
@@ -44,9 +42,7 @@ class ParameterGroup(Handle):
             self.trains.append(param.requires_grad)
             self.places.append(Place(owners, fqn, tuple(param.shape), at, at + param.numel()))
             at += param.numel()
-            sharded = self._sharded(param, cut)
-            for owner, name in owners:
-                owner._parameters[name] = sharded
+            self.places[-1].assign(self._sharded(param, cut))
         self.padded = [self._padded_shape(place.shape, cut) for place, cut in zip(self.places, self.cut)]
         self.opened = False
 
@@ -69,7 +65,7 @@ class ParameterGroup(Handle):
     @property
     def pieces(self) -> list[Any]:  # type: ignore[override]
         """The parameters, as tensors over the mesh; programs may have put others in their places."""
-        return [place.owner._parameters[place.name] for place in self.places]
+        return [place.param for place in self.places]
 
     def shard(self) -> Tensor:
         flat = []
@@ -123,17 +119,14 @@ class ParameterGroup(Handle):
             return
         self._kept, self.opened = self.pieces, True
         for place, view, trains in zip(self.places, self.views(self.full()), self.trains):
-            param = Parameter(view, requires_grad=trains)
-            for owner, name in place.owners:
-                owner._parameters[name] = param
+            place.assign(Parameter(view, requires_grad=trains))
 
     def close(self) -> None:
         """Let the owners have their pieces again."""
         if self.opened:
             self.opened = False
             for place, piece in zip(self.places, self._kept):
-                for owner, name in place.owners:
-                    owner._parameters[name] = piece
+                place.assign(piece)
         self.drop()
 
     def reset(self) -> None:
@@ -141,5 +134,4 @@ class ParameterGroup(Handle):
         self.drop()
         with no_grad():
             for place, piece in zip(self.places, self.pieces):
-                for owner, name in place.owners[1:]:
-                    owner._parameters[name] = piece
+                place.assign(piece)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.machine import Tensor
 from ...core.values import shown_in
+from ...utils._pytree import tree_map
 
 __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
@@ -33,3 +35,12 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Shards wait on the host."""
 
     pin_memory: bool = True
+
+
+def cast(values: Any, dtype: Any) -> Any:
+    """Arguments or results, in which tensors of floats get a dtype, if one is wanted."""
+    if dtype is None:
+        return values
+    return tree_map(
+        lambda each: each.to(dtype) if isinstance(each, Tensor) and each.is_floating_point() else each, values
+    )

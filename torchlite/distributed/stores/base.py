@@ -263,21 +263,6 @@ class PrefixStore(Store):
         return PrefixStore(self._prefix, self.underlying_store.clone())
 
     @checked
-    def set_timeout(self, timeout: timedelta, /) -> None:
-        """Wait so long for keys from now on."""
-        self.underlying_store.set_timeout(timeout)
-
-    @checked
-    def num_keys(self) -> int:
-        """How many keys there are, with those of the other parts."""
-        return self.underlying_store.num_keys()
-
-    @checked
-    def has_extended_api(self) -> bool:
-        """Whether there are `append`, `multi_get` and `multi_set`."""
-        return self.underlying_store.has_extended_api()
-
-    @checked
     def list_keys(self) -> list[str]:
         """The keys of this part, as they are called in it."""
         front = f"{self._prefix}/"
@@ -288,14 +273,16 @@ class PrefixStore(Store):
         return f"{self._prefix}/{_text(key)}" if isinstance(key, (str, bytes)) else [self._under(each) for each in key]
 
 
-def _handed_on(name: str) -> Callable[..., Any]:
+def _handed_on(name: str, of_keys: bool = True) -> Callable[..., Any]:
     """A method that the store itself answers, of keys that begin with the prefix."""
     method = getattr(Store, name)
 
     @checked
     @functools.wraps(method)
-    def ask(self: PrefixStore, keys: Any, *rest: Any) -> Any:
-        return getattr(self.underlying_store, name)(self._under(keys), *rest)
+    def ask(self: PrefixStore, *asked: Any) -> Any:
+        if of_keys:
+            asked = self._under(asked[0]), *asked[1:]
+        return getattr(self.underlying_store, name)(*asked)
 
     return ask
 
@@ -305,6 +292,8 @@ for _name in (
     "queue_push", "queue_pop", "queue_len",
 ):  # fmt: skip
     setattr(PrefixStore, _name, _handed_on(_name))
+for _name in ("set_timeout", "num_keys", "has_extended_api"):
+    setattr(PrefixStore, _name, _handed_on(_name, of_keys=False))
 for _store in (Store, HashStore, PrefixStore):
     bear_name(_store, "torch.distributed")
 

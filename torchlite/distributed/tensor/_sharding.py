@@ -15,8 +15,6 @@ from ...core.machine.registry import registry
 from ._dtensor_spec import DTensorSpec
 from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial
 
-__all__ = ["MEAN", "SUM", "Call", "Strategy", "is_loss", "strategies"]
-
 R = Replicate()
 MEAN, SUM = 1, 2  # how operations are told of the reduction of a loss
 

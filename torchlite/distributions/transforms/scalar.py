@@ -45,6 +45,7 @@ class ExpTransform(_Elementwise):
 class PowerTransform(Transform):
     """y = x to the power of `exponent`"""
 
+    made_of = ("exponent",)
     domain = constraints.positive
     codomain = constraints.positive
     bijective = True
@@ -52,9 +53,6 @@ class PowerTransform(Transform):
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
     def sign(self) -> Any:
@@ -147,6 +145,7 @@ class AbsTransform(_Elementwise):
 class AffineTransform(Transform):
     """y = loc + scale · x"""
 
+    made_of = ("loc", "scale", "event_dim")
     bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
@@ -163,11 +162,6 @@ class AffineTransform(Transform):
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AffineTransform):
@@ -204,6 +198,7 @@ class AffineTransform(Transform):
 class CumulativeDistributionTransform(Transform):
     """y = F(x), for a distribution's cumulative distribution function F"""
 
+    made_of = ("distribution",)
     bijective = True
     codomain = constraints.unit_interval
     sign = +1
@@ -222,8 +217,3 @@ class CumulativeDistributionTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

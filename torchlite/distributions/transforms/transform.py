@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.machine import Tensor
 from ...core.values import Size
@@ -14,17 +14,16 @@ from ..library import torch
 from ..parameters import lazy_property, sum_rightmost
 from ..texts import inherit_texts
 
-if TYPE_CHECKING:
-    pass
-
 
 class Transform:
     """A function from one region to another.
 
     A subclass writes `_call`, `_inverse` and `log_abs_det_jacobian`. With a `cache_size` of 1 the last pair of values
-    is kept, so that the inverse of a value just computed is what it was computed from.
+    is kept, so that the inverse of a value just computed is what it was computed from. What it is made with, in the
+    order of the arguments, it lists in `made_of`.
     """
 
+    made_of: tuple[str, ...]
     bijective = False
     domain: Any
     codomain: Any
@@ -63,7 +62,10 @@ class Transform:
             return self
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        home: Any = next((c for c in type(self).__mro__ if "made_of" in vars(c)), None)
+        if home is None:
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        return home(*[getattr(self, name) for name in home.made_of], cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -146,6 +148,8 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """One transform after the other."""
 
+    made_of = ("parts",)
+
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
@@ -192,9 +196,6 @@ class ComposeTransform(Transform):
     def inv(self) -> Transform:
         return ComposeTransform([part.inv for part in reversed(self.parts)])
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
-
     def __call__(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
@@ -240,15 +241,12 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform whose values of several dimensions count as one: their slopes' logarithms are summed."""
 
+    made_of = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> constraints.Constraint:
@@ -289,6 +287,7 @@ class IndependentTransform(Transform):
 class ReshapeTransform(Transform):
     """Another shape for the last dimensions."""
 
+    made_of = ("in_shape", "out_shape")
     bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
@@ -306,11 +305,6 @@ class ReshapeTransform(Transform):
     def codomain(self) -> constraints.Constraint:
         """Where its values lie."""
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)

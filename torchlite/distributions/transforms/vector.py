@@ -165,45 +165,59 @@ def _shifted(left: Tensor) -> Tensor:
 # ---- parts that are transformed apart
 
 
-class CatTransform(Transform):
+class _Apart(Transform):
+    """A transform for each part along a dimension."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
+        assert all(isinstance(t, Transform) for t in tseq)
+        super().__init__(cache_size=cache_size)
+        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
+        self.dim = dim
+
+    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Whether it has an inverse.")
+
+    def _parts(self, value: Tensor) -> Any:
+        raise NotImplementedError
+
+    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
+        raise NotImplementedError
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._joined([t(part) for t, part in zip(self.transforms, self._parts(x))])
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._joined([t.inv(part) for t, part in zip(self.transforms, self._parts(y))])
+
+    def _slopes(self, x: Tensor, y: Tensor) -> list[Tensor]:
+        triples = zip(self.transforms, self._parts(x), self._parts(y))
+        return [t.log_abs_det_jacobian(before, after) for t, before, after in triples]
+
+
+class CatTransform(_Apart):
     """Transforms for stretches of a dimension, of the lengths given."""
+
+    made_of = ("transforms", "dim", "lengths")
 
     def __init__(
         self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
     ) -> None:
-        assert all(isinstance(t, Transform) for t in tseq)
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
+        super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         assert len(self.lengths) == len(self.transforms)
-        self.dim = dim
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths), doc="How long the parts are together.")
-    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Whether it has an inverse.")
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _parts(self, value: Tensor) -> Any:
         assert -value.dim() <= self.dim < value.dim() and value.size(self.dim) == self.length
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x: Tensor) -> Tensor:
-        return torch.cat([t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return torch.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y))], self.dim)
+    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
+        return torch.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        slopes = []
-        for t, before, after in zip(self.transforms, self._parts(x), self._parts(y)):
-            slope = t.log_abs_det_jacobian(before, after)
-            slopes.append(sum_rightmost(slope, max(self.event_dim - t.event_dim, 0)))
+        pairs = zip(self.transforms, self._slopes(x, y))
+        slopes = [sum_rightmost(slope, max(self.event_dim - t.event_dim, 0)) for t, slope in pairs]
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return torch.cat(slopes, dim) if dim < 0 else sum(slopes[1:], slopes[0])
@@ -216,35 +230,23 @@ class CatTransform(Transform):
     )
 
 
-class StackTransform(Transform):
+class StackTransform(_Apart):
     """A transform for each place along a dimension."""
 
+    made_of = ("transforms", "dim")
+
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
-        assert all(isinstance(t, Transform) for t in tseq)
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
-        self.dim = dim
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Whether it has an inverse.")
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+        super().__init__(tseq, dim, cache_size)
 
     def _parts(self, value: Tensor) -> Any:
         assert -value.dim() <= self.dim < value.dim() and value.size(self.dim) == len(self.transforms)
         return value.unbind(self.dim)
 
-    def _call(self, x: Tensor) -> Tensor:
-        return torch.stack([t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return torch.stack([t.inv(part) for t, part in zip(self.transforms, self._parts(y))], self.dim)
+    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
+        return torch.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        triples = zip(self.transforms, self._parts(x), self._parts(y))
-        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in triples], self.dim)
+        return self._joined(self._slopes(x, y))
 
     domain = constraints.dependent_property(
         lambda self: constraints.stack([t.domain for t in self.transforms], self.dim)

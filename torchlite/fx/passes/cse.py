@@ -12,8 +12,6 @@ from ..graph_module import GraphModule
 from ..node import Node
 from .infra.pass_base import PassBase, PassResult
 
-__all__ = ["CSEPass", "get_CSE_banned_ops"]
-
 _RANDOM = """
     dropout _fused_dropout _standard_gamma bernoulli multinomial native_dropout normal poisson binomial rrelu rand_like
     rand randint randn randperm

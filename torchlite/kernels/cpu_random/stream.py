@@ -148,7 +148,7 @@ class MT19937Stream(MT19937Engine):
         checks.randperm(n, dtype)
         with self._lock:
             order = permutation(n, self._words)
-        return _cast_integers(order, dtype)
+        return _cast(order, dtype)
 
     # One or two words a number
 
@@ -307,12 +307,8 @@ def _joined(numbers: np.ndarray, first: int, last: int) -> np.ndarray:
 
 
 def _cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """float64 to the dtype; to a half by way of float32."""
+    """float64, or integers, to the dtype; to a half by way of float32."""
     return (numbers.astype(F4) if dtype in _HALVES else numbers).astype(dtype, copy=False)
-
-
-def _cast_integers(integers: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    return (integers.astype(F4) if dtype in _HALVES else integers).astype(dtype, copy=False)
 
 
 def _exact(
@@ -345,7 +341,7 @@ def _integer_law(dtype: np.dtype, lo: int, hi: int, *, long: bool) -> tuple[int,
     """How many words an integer in [lo, hi) takes, and the law that makes it of them."""
     span, shift = hi - lo, np.int64(lo)
     if span == 2**64:
-        return 2, lambda words: _cast_integers(long_words(words).view(np.int64), dtype)
+        return 2, lambda words: _cast(long_words(words).view(np.int64), dtype)
     if long:
-        return 2, lambda words: _cast_integers((long_words(words) % np.uint64(span)).view(np.int64) + shift, dtype)
-    return 1, lambda words: _cast_integers((words % np.uint32(span)).astype(np.int64) + shift, dtype)
+        return 2, lambda words: _cast((long_words(words) % np.uint64(span)).view(np.int64) + shift, dtype)
+    return 1, lambda words: _cast((words % np.uint32(span)).astype(np.int64) + shift, dtype)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...absent import lacking as _lacking
-from ...absent import listing as _listing
+from ...absent import loading as _loading
 from ...core.machine import Tensor
 from ...core.values.pickling import live_here as _live_here
 from ...operations.products.linear import linear
@@ -34,5 +33,4 @@ _LATER = {
 }
 
 _live_here(globals())
-__getattr__ = _lacking(__name__, homes=_LATER)
-__dir__ = _listing(__name__, _LATER)
+__getattr__, __dir__ = _loading(__name__, homes=_LATER)

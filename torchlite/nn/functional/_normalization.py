@@ -106,4 +106,4 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     else:
         images = squares.view((len(input), 1, *input.shape[1:3], -1))
         means = avg_pool3d(pad(images, (0, 0, 0, 0, *around), 0.0), (size, 1, 1), 1).squeeze(1).view(input.shape)
-    return input / (means * alpha + k) ** beta
+    return input / means.mul(alpha).add(k).pow(beta)

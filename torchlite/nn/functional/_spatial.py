@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.declare import longs
 from ...core.machine import Tensor, TensorBase, functions, overridable
-from ...core.values import type_name, warn
+from ...core.values import dt, type_name, warn
 from ...operations.images import adaptive_max_pool as adaptive
 from ...operations.images import average_pool, max_pool
 from ...operations.images import grid_sample as sampling
@@ -299,7 +299,10 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
         )
     if not several and (not hasattr(size, "__index__") or isinstance(size, bool)):
         raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, not {type(size).__name__}")
-    return longs("interpolate", "size", size if several else (size,) * dims), None
+    sizes = size if several else (size,) * dims
+    if any([isinstance(n, Tensor) and n.dtype is dt.bool_ for n in sizes]):
+        raise RuntimeError("Expected scalar.isIntegral( false) to be true, but got false.")
+    return longs("interpolate", "size", sizes), None
 
 
 def _float(value: Any) -> float:

@@ -52,13 +52,14 @@ class _ConvNd(Spatial):
     def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
         _check_arguments(self)
         self._reversed_padding_repeated_twice = self._padding_for_pad()
-        first, second = self.out_channels, self.in_channels
-        if self.transposed:
-            first, second = second, first
-        self.weight = Parameter(empty((first, second // self.groups, *self.kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(empty(self._weight_shape(), device=device, dtype=dtype))
         made = Parameter(empty(self.out_channels, device=device, dtype=dtype)) if bias else None
         self.register_parameter("bias", made)
         self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        channels = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        return channels[0], channels[1] // self.groups, *self.kernel_size
 
     def _padding_for_pad(self) -> list[int]:
         """The padding as `F.pad` takes it: before and after each dimension, from the last."""
@@ -235,10 +236,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
     """The base of lazy convolutions."""
 
     groups: int
-    transposed: bool
     in_channels: int
     out_channels: int
-    kernel_size: tuple[int, ...]
     weight: UninitializedParameter
     bias: UninitializedParameter | None
     dims: ClassVar[int]
@@ -259,10 +258,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         self.in_channels = self._get_in_channels(input)
         if self.in_channels % self.groups:
             raise ValueError("in_channels must be divisible by groups")
-        first, second = self.out_channels, self.in_channels
-        if self.transposed:
-            first, second = second, first
-        self.weight.materialize((first, second // self.groups, *self.kernel_size))
+        self.weight.materialize(self._weight_shape())
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))
         self.reset_parameters()

@@ -109,6 +109,12 @@ class RNNBase(Module):
         self._init_flat_weights()
         self.reset_parameters()
 
+    def reset_parameters(self: Any) -> None:
+        """Draw new weights, from a uniform distribution whose bounds depend on `hidden_size`."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
     def _directions(self) -> int:
         return 2 if self.bidirectional else 1
 
@@ -123,12 +129,6 @@ class RNNBase(Module):
         if self.proj_size:
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         return shapes
-
-    def reset_parameters(self) -> None:
-        """Draw new weights, from a uniform distribution whose bounds depend on `hidden_size`."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     # ---- the list of weights
 
@@ -208,10 +208,8 @@ class RNNBase(Module):
             )
 
     def _state_size(self, input: Tensor, batch_sizes: Tensor | None, size: int) -> tuple[int, int, int]:
-        return self.num_layers * self._directions(), int(self._batch(input, batch_sizes)), size
-
-    def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int | Tensor:
-        return input.size(0 if self.batch_first else 1) if batch_sizes is None else batch_sizes[0]
+        batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
+        return self.num_layers * self._directions(), batch, size
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The size of the first hidden states that an input goes with."""
@@ -258,6 +256,10 @@ class RNNBase(Module):
             hx = None if hx is None else [t.unsqueeze(1) for t in hx]
         output, *last = functions[name](input, self._states(input, None, hx), *settings, self.batch_first)
         return (output, last) if batched else (output.squeeze(batch_dim), [t.squeeze(1) for t in last])
+
+    def _run_one(self, name: str, input: Any, hx: Tensor | None) -> tuple[Any, Tensor]:
+        output, last = self._run(name, input, None if hx is None else [hx])
+        return output, last[0]
 
     def _zeros(self, input: Tensor, batch_sizes: Tensor | None, size: int) -> Tensor:
         shape = self._state_size(input, batch_sizes, size)
@@ -309,8 +311,7 @@ class RNN(RNNBase):
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         self._check_dim("RNN", input, " tensor")
-        output, last = self._run(self.mode.lower(), input, None if hx is None else [hx])
-        return output, last[0]
+        return self._run_one(self.mode.lower(), input, hx)
 
 
 class GRU(RNNBase):
@@ -322,8 +323,7 @@ class GRU(RNNBase):
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         self._check_dim("GRU", input)
-        output, last = self._run("gru", input, None if hx is None else [hx])
-        return output, last[0]
+        return self._run_one("gru", input, hx)
 
 
 class LSTM(RNNBase):
@@ -367,10 +367,8 @@ class LSTM(RNNBase):
             self.check_forward_args(input, hx, batch_sizes)
             return hx
         self.check_input(input, batch_sizes)
-        layers, batch = self.num_layers * self._directions(), self._batch(input, batch_sizes)
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)
-        options = {"dtype": input.dtype, "device": input.device}
-        return tuple([functions["zeros"]((layers, batch, size), **options) for size in sizes])
+        return tuple([self._zeros(input, batch_sizes, size) for size in sizes])
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         self._check_dim("LSTM", input)
@@ -402,11 +400,7 @@ class RNNCellBase(Module):
             self.register_parameter(name, Parameter(_empty(rows, device=device, dtype=dtype)) if self.bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw new weights, from a uniform distribution whose bounds depend on `hidden_size`."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+    reset_parameters = RNNBase.reset_parameters
 
     def _step(self, function: str, input: Tensor, hx: Any, states: int) -> list[Tensor]:
         """The states after one step: of a batch, or of one element."""

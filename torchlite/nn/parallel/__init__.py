@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...absent import lacking, listing
+from ...absent import loading
 from .data_parallel import DataParallel, data_parallel
 from .parallel_apply import parallel_apply
 from .replicate import replicate
@@ -14,5 +14,4 @@ __all__ = [
 
 # What it needs of torch.distributed is loaded with it.
 _HOME = {"DistributedDataParallel": "distributed"}
-__getattr__ = lacking(__name__, ("distributed",), _HOME)
-__dir__ = listing(__name__, {"distributed", *_HOME})
+__getattr__, __dir__ = loading(__name__, ("distributed",), _HOME)

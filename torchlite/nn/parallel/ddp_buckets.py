@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from ...core.values import shown_in
 from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES
 
-__all__ = ["_DEFAULT_BUCKET_CAP_MB", "_MB_TO_BYTES", "_BucketCapacityConfig"]
-
 _DEFAULT_BUCKET_CAP_MB = 25
 _MB_TO_BYTES = 1024 * 1024
 

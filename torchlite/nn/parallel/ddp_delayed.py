@@ -11,8 +11,6 @@ from ...core.machine import Tensor
 from ...distributed.buckets import views_of
 from ...distributed.collectives import all_reduce
 
-__all__ = ["Delayed", "delayed"]
-
 
 class Delayed:
     """Reduces the gradients of some parameters when that of another one, which comes after them, has come."""

@@ -10,8 +10,6 @@ from ...core.machine import Tensor
 from ...core.values import shown_in
 from ..modules.batchnorm import SyncBatchNorm
 
-__all__ = ["Log", "_dump_DDP_relevant_env_vars"]
-
 _ALWAYS = 10  # iterations of which it is told in any case
 _SPANS = {
     "forward_compute_time": ("forward_compute_time_start", "backward_compute_time_start"),

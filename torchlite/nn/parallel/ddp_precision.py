@@ -13,8 +13,6 @@ from ...distributed.algorithms.ddp_comm_hooks.default_hooks import compressed
 from ...utils._pytree import tree_map
 from ..modules.module import Module
 
-__all__ = ["_MixedPrecision", "cast_buffers", "cast_inputs", "low_precision", "reducing_in"]
-
 
 @shown_in("torch.nn.parallel.distributed")
 @dataclass

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...absent import lacking as _lacking
-from ...absent import listing as _listing
+from ...absent import loading as _loading
 from . import clip_grad, convert_parameters, fusion, memory_format, parametrizations, parametrize, rnn, stateless
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -13,6 +12,4 @@ from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_w
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
-_LATER = ("prune",)
-__getattr__ = _lacking(__name__, _LATER)
-__dir__ = _listing(__name__, _LATER)
+__getattr__, __dir__ = _loading(__name__, ("prune",))

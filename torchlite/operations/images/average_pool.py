@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidOp, publish_python
+from ...core.declare import Formula, LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, dt
 from ...kernels.summing import widened
@@ -110,12 +110,7 @@ def _declare(dims: int) -> Any:
         "int? divisor_override"
     )
 
-    def again(
-        g: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool,
-        divisor_override: int | None,
-    ) -> Any:  # fmt: skip
-        return op.apply(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
+    again = Formula(lambda *given: op.apply(*given), "g", *[number.split()[-1] for number in numbers.split(",")])
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor self, {numbers})", _avg_pool_backward,
         {"grad_output": again, "self": zero_gradient}, node=f"AvgPool{dims}DBackwardBackward0", linear=True,

@@ -312,7 +312,7 @@ convolution_backward = LaidOp(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, {_OPTIONS}, "
     "bool[] output_mask) -> (Tensor result0, Tensor result1, Tensor result2)",
     _convolution_backward, _gradients_of_gradients, batch=Leading(call=_backward_of_batch),
-    seen_as=lambda g, input, weight, bias, *rest: ("convolution_backward", (g, input, weight, bias or [0], *rest), {}),
+    seen_as=lambda g, input, weight, bias, *rest: ("convolution_backward", (g, input, weight, bias or [0], *rest)),
 )  # fmt: skip
 publish(convolution_backward, function=False, method=False)
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...core.declare import LaidOp, publish_python
-from ...core.machine import LEADING, Leading, Tensor, functions, requires_grad
+from ...core.machine import LEADING, Leading, Tensor, requires_grad
 from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt, errors
 from ...kernels.summing import widened
+from ..formulas import tensors
 from ..making.windows import Ints
 from ..places.writing import combine
 from ..shapes.joining import stack
@@ -24,35 +25,17 @@ from ..shapes.joining import stack
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 
-# ---- where the points are
+# ---- where the points are: functions of a namespace, of arrays or of tensors
 
 
-class OnArrays:
-    """The functions that points are found with, of arrays; `OnTensors` has those of tensors under the same names."""
-
-    def __init__(self, xp: Namespace) -> None:
-        self.floor, self.round, self.clip, self.where = xp.floor, xp.rint, xp.clip, xp.where
-        self.abs, self.ones_like = xp.absolute, xp.ones_like
-        self.int64, self.fmin, self.fmax = xp.int64, xp.fmin, xp.fmax
-
-    def whole(self, at: Any) -> Any:
-        return at.astype(self.int64)
-
-    def held(self, at: Any, high: int) -> Any:
-        """Positions from 0 to `high`; what is no number counts as 0."""
-        return self.fmin(self.fmax(at, 0), high)
+def _whole(at: Any) -> Any:
+    """Positions as integers."""
+    return at.long() if isinstance(at, Tensor) else at.astype(dt.int64.numpy)
 
 
-class OnTensors:
-    def __init__(self) -> None:
-        self.floor, self.round, self.clip, self.where = [functions[n] for n in ("floor", "round", "clip", "where")]
-        self.abs, self.ones_like = functions["abs"], functions["ones_like"]
-
-    def whole(self, at: Tensor) -> Tensor:
-        return at.to(dt.int64)
-
-    def held(self, at: Tensor, high: int) -> Tensor:
-        return self.where(at.isnan(), 0, at).clip(0, high)
+def _held(m: Any, at: Any, high: int) -> Any:
+    """Positions from 0 to `high`; what is no number counts as 0."""
+    return m.where(at.isnan(), 0, at).clip(0, high) if isinstance(at, Tensor) else m.fmin(m.fmax(at, 0), high)
 
 
 class _Along(NamedTuple):
@@ -77,21 +60,21 @@ def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tu
     if padding == REFLECTION:
         low, high = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
         if low == high:
-            return m.held(at * 0, 0), slope * 0
+            return _held(m, at * 0, 0), slope * 0
         twice = high - low  # the way there and back
         away = at - low / 2
         slope = m.where(away < 0, -slope, slope)
-        away = m.abs(away)
+        away = m.absolute(away)
         there = away - m.floor(away / twice) * twice
         back = twice - there
         at = m.where(there > back, back, there) + low / 2
         slope = m.where(there > back, -slope, slope)
-    return m.held(at, size - 1), slope * ((at > 0) & (at < size - 1))
+    return _held(m, at, size - 1), slope * ((at > 0) & (at < size - 1))
 
 
 def _element(m: Any, at: Any) -> Any:
     """A position that is whole as an integer; what is out of range or no number lies outside of all images."""
-    return m.whole(m.where((at > -(2.0**30)) & (at < 2.0**30), at, m.ones_like(at) * -100))
+    return _whole(m.where((at > -(2.0**30)) & (at < 2.0**30), at, m.ones_like(at) * -100))
 
 
 def _bilinear(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
@@ -105,7 +88,7 @@ def _bilinear(m: Any, coordinate: Any, size: int, padding: int, align_corners: b
 def _nearest(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
     at, _ = _position(coordinate, size, align_corners)
     at, slope = _within(m, at, size, padding, align_corners)
-    return [(_element(m, m.round(at)), m.ones_like(at), slope * 0)]
+    return [(_element(m, at.round() if isinstance(at, Tensor) else m.rint(at)), m.ones_like(at), slope * 0)]
 
 
 def _bicubic(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
@@ -178,7 +161,7 @@ def _sample(backend: Backend, x: Array, grid: Array, *options: Any) -> Any:
     rows = _rows(xp, widened(x))
     points = _flat(grid)
     made = xp.zeros((n * points.shape[1], c), rows.dtype)
-    for place, inside, weight, _ in _corners(OnArrays(xp), points, tuple(size), *options):
+    for place, inside, weight, _ in _corners(xp, points, tuple(size), *options):
         made += rows.take(_row_numbers(xp, place, inside, math.prod(size)), 0) * weight.reshape((-1, 1))
     made = made.reshape((n, points.shape[1], c)).swapaxes(1, 2).copy("C")
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
@@ -193,7 +176,7 @@ def _sample_backward(backend: Backend, g: Array, x: Array, grid: Array, *rest: A
     of_result = widened(g).reshape((n, c, points.shape[1])).swapaxes(1, 2).copy("C").reshape((-1, c))
     of_rows = xp.zeros_like(rows) if output_mask[0] else None
     of_points = xp.zeros_like(widened(points)) if output_mask[1] else None
-    for place, inside, weight, rates in _corners(OnArrays(xp), points, tuple(size), *options):
+    for place, inside, weight, rates in _corners(xp, points, tuple(size), *options):
         numbers = _row_numbers(xp, place, inside, math.prod(size))
         if of_rows is not None:
             places = numbers.reshape((-1, 1)) * c + xp.arange(c)
@@ -227,7 +210,7 @@ def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> tup
     of_result = g.reshape((n, c, count)).to(wide)
     of_cells = cells.new_zeros(cells.shape)
     of_points: list[Any] = [0] * len(size)
-    for place, inside, weight, rates in _corners(OnTensors(), points, tuple(size), *options):
+    for place, inside, weight, rates in _corners(tensors, points, tuple(size), *options):
         at = place.unsqueeze(1).expand((n, c, count))
         outside = ~inside.unsqueeze(1)
         of_cells = of_cells.scatter_add(2, at, (of_result * weight.unsqueeze(1)).masked_fill(outside, 0))

@@ -70,7 +70,8 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
     window, stride, padding, dilation, ceil_mode = values
     stride = stride or window
     count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
-    return count, window, stride, padding, dilation
+    reached = [min(k, (n + p - 1) // d + 1) for n, k, p, d in zip(size, window, padding, dilation)]  # of the image
+    return count, tuple(reached), stride, padding, dilation
 
 
 def _max_pool(backend: Backend, self: Array, *values: Any) -> tuple[Any, ...]:
@@ -144,7 +145,7 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool, with_places
             f"{list(shape)}"
         )
     for name, numbers in given.items():
-        if len(numbers) > 1:
+        if len(numbers) != 1:
             raise RuntimeError(
                 f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size "
                 f"{len(numbers)}"

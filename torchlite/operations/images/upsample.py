@@ -6,11 +6,10 @@ import functools
 import math
 from typing import Any
 
-from ...core.declare import LaidOp
+from ...core.declare import Formula, LaidOp
 from ...core.machine import LEADING, Tensor, resolve
 from ...core.state import local
 from ...core.values import Array, Backend, dt
-from ..formulas import Formula
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped
@@ -58,7 +57,7 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
         {
             "self": Formula(
                 lambda g, self_shape, output_size, *rest: backward.apply(g, output_size, tuple(self_shape), *rest),
-                " ".join(("g self_shape output_size", *options)),
+                "g", "self_shape", "output_size", *options,
             )
         },
         node=f"{node}Backward0", linear=True, batch=LEADING,

@@ -176,7 +176,7 @@ native_batch_norm_backward = Op(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? "
     f"running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, any output_mask) {GRADIENTS}",
     _batch_norm_backward, _batch_bends, batch=widely(_backward_step_by_step),
-    seen_as=lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
+    seen_as=lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3])),
 )  # fmt: skip
 
 

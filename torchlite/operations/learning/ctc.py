@@ -19,6 +19,15 @@ from ..vocabulary import undifferentiable
 from .losses import MEAN, NONE, SUM
 
 
+def _check_targets(targets: Tensor, dim: int, compared: str, needed: int, where: str) -> None:
+    have = targets.shape[dim]
+    if have < needed or (have > needed and compared == "size"):
+        raise RuntimeError(
+            f"Expected tensor to have {compared} {needed} at dimension {dim}, but got size {have} for argument #2 "
+            f"'targets'{where}"
+        )
+
+
 def _check(
     log_probs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int, *_: Any
 ) -> None:
@@ -36,15 +45,11 @@ def _check(
     for n in target_lengths:
         if n < 0:
             raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {n}{where}")
-    at, needed, compared = (0, sum(target_lengths), "size")
-    if targets.dim() != 1:
-        at, needed, compared = 1, max(target_lengths, default=0), "size at least"
-    have = targets.shape[at]
-    if have != needed if at == 0 else have < needed:
-        raise RuntimeError(
-            f"Expected tensor to have {compared} {needed} at dimension {at}, but got size {have} for argument #2 "
-            f"'targets'{where}"
-        )
+    if targets.dim() == 1:
+        _check_targets(targets, 0, "size", sum(target_lengths), where)
+    else:
+        _check_targets(targets, 0, "size", batch, where)
+        _check_targets(targets, 1, "size at least", max(target_lengths, default=0), where)
     for n in input_lengths:
         if n < 0:
             raise RuntimeError(f"Expected input_lengths to have value at least 0, but got value {n}{where}")

@@ -174,7 +174,7 @@ def _check_native(
 ) -> None:
     check_types("GroupNormKernelImpl", input, weight, bias)
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.numel() != C:
+        if t is not None and t.shape != (C,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                 f"shape {list(t.shape)} and input of shape {list(input.shape)}"

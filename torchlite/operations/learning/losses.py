@@ -11,6 +11,7 @@ from ...backends.base import get_backend
 from ...core.declare import (
     By,
     Elementwise,
+    Formula,
     as_operand,
     contiguous,
     describe,
@@ -32,7 +33,7 @@ from ...core.values import (
     or_own,
     within,
 )
-from ..formulas import Formula, tensors
+from ..formulas import sigmoid, tensors
 from ..gradient_kernels import by_kernel, by_kernel_of
 from ..pointwise.arithmetic import add_number, neg
 
@@ -112,13 +113,11 @@ class _Formulas:
 
     def times_g(self, formula: Callable[..., Any]) -> Formula:
         """The derivative that is this formula times the gradient."""
-        return Formula(lambda g, *values: self.scaled(formula, (g,), values), f"g {' '.join(self.names)}")
+        return Formula(lambda g, *values: self.scaled(formula, (g,), values), "g", *self.names)
 
     def times_both(self, formula: Callable[..., Any]) -> Formula:
         """The same, of a gradient: the formula times both."""
-        return Formula(
-            lambda g, to, *values: self.scaled(formula, (g, to), values), f"g grad_output {' '.join(self.names)}"
-        )
+        return Formula(lambda g, to, *values: self.scaled(formula, (g, to), values), "g", "grad_output", *self.names)
 
 
 def pairwise(
@@ -162,7 +161,7 @@ def _seen_in_steps(back: Elementwise, in_steps: Callable[..., Any]) -> Formula:
         seen = is_watched() or get_recorded((g, *values))
         return (in_steps if seen else back.apply)(g, *values)
 
-    return Formula(gradient, f"g {' '.join([p.name for p in back.signature.params[1:]])}")
+    return Formula(gradient, "g", *[p.name for p in back.signature.params[1:]])
 
 
 def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,7 +189,7 @@ mse_loss = publish(
 
 
 def _check_beta(self: Tensor, target: Tensor, reduction: int, beta: float) -> None:
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
@@ -207,7 +206,7 @@ smooth_l1_loss = publish(
 
 
 def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> None:
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = result_type(self, target)
     if not dt.can_cast(d, self.dtype):
@@ -226,12 +225,8 @@ huber_loss = publish(
 )  # fmt: skip
 
 
-def _sigmoid(xp: Namespace, x: Array) -> Any:
-    return 1 / (1 + xp.exp(-x))
-
-
 def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
-    s = _sigmoid(xp, self * target)
+    s = sigmoid(xp, self * target)
     return target * target * s * (1 - s)
 
 
@@ -247,7 +242,7 @@ def _check_soft_margin(self: Tensor, target: Tensor, reduction: int) -> None:
 _soft_margin_loss = pairwise(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
     lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
-    lambda xp, self, target: -target * _sigmoid(xp, -self * target),
+    lambda xp, self, target: -target * sigmoid(xp, -self * target),
     _soft_margin_bend,
     label="soft_margin_cpu", dtypes=None, complex_gradients=False, check_form=_check_soft_margin,
     refuse=lambda d: None if d.category >= dt.FLOAT else cannot_cast(dt.get_default_dtype(), d),
@@ -336,8 +331,8 @@ def _log_odds(xp: Namespace, x: Array, w: Any, pos: Any) -> Any:
 
 def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     if pos is None:
-        return _weighted(_sigmoid(xp, x) - t, w)
-    return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
+        return _weighted(sigmoid(xp, x) - t, w)
+    return _weighted(1 - t - _of_positives(t, pos) * sigmoid(xp, -x), w)
 
 
 def _logits_gradient(
@@ -354,7 +349,7 @@ def _logits_gradient(
 
 
 def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
-    s = _sigmoid(xp, x)
+    s = sigmoid(xp, x)
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
 
 
@@ -385,7 +380,7 @@ bce_with_logits = pairwise(
     _logits_slope,
     _logits_bend,
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
-    lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
+    lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits, arranged=as_operand(1), as_self=True,
     prepare=lambda op, values, backend: (Elementwise.prepare(op, values, backend)[0], values[1].dtype),
     in_steps=_logits_gradient, non_differentiable=("weight", "pos_weight"),

@@ -8,10 +8,9 @@ from typing import Any
 from ...core.declare import Op, publish
 from ...core.machine import NOT_IMPLEMENTED, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
-from ..formulas import tensors
 from ..gradient_kernels import by_kernel
 from ..vocabulary import undifferentiable
-from .losses import MEAN, NONE, SUM, reduced
+from .losses import MEAN, NONE, SUM
 
 _UNKNOWN = undifferentiable("")  # as gradients of gradients are, of which nodes tell that they are not implemented
 
@@ -46,27 +45,11 @@ def _check_classes(target: Tensor) -> None:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
 
 
-def _overlaps(self: Tensor, target: Tensor, margin: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """How far each class comes too near to the wanted one, and what powers of that count for."""
-    rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
-    index = target.reshape((-1, 1))
-    others = tensors.ones_like(rows).scatter(1, index, 0)
-    overlaps = rows - rows.gather(1, index) + margin
-    overlaps = overlaps.where((overlaps > 0) & (others > 0), 0)
-    counts = others / rows.shape[1]
-    return overlaps, counts if weight is None else counts * weight.reshape((-1,)).take(index)
-
-
-def _multi_margin_in_steps(
-    self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
-) -> Tensor:  # fmt: skip
-    overlaps, counts = _overlaps(self, target, margin, weight)
-    each = ((overlaps if p == 1 else overlaps * overlaps) * counts).sum(1)
-    return reduced(each if target.dim() else each.reshape(()), reduction)
-
-
 def _margins(xp: Namespace, self: Array, target: Array, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """The same on arrays, with the index of the wanted elements. What is no number is no overlap."""
+    """How far each class comes too near to the wanted one, what powers of that count for, and where that one is.
+
+    What is no number is no overlap.
+    """
     rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
     at = xp.arange(len(rows)), target.reshape(-1)
     overlaps = xp.fmax(rows - rows[at].reshape((-1, 1)) + rows.dtype.type(margin), 0)
@@ -94,26 +77,17 @@ def _multi_margin_backward(
     return xp.ascontiguousarray(made).reshape(self.shape)
 
 
-def _multi_margin_gradient(
-    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
-) -> Tensor:  # fmt: skip
-    overlaps, counts = _overlaps(self, target, margin, weight)
-    made = ((overlaps > 0).to(self.dtype) if p == 1 else overlaps * 2) * counts
-    made = made * g.reshape((-1, 1)) / (overlaps.shape[0] if reduction == MEAN else 1)
-    return made.scatter_add(1, target.reshape((-1, 1)), -made.sum(1, True)).reshape(self.shape)
-
-
 _MULTI_MARGIN = "Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1"
 multi_margin_loss_backward = Op(
     f"multi_margin_loss_backward(Tensor grad_output, {_MULTI_MARGIN.replace('=1,', ',')})", _multi_margin_backward,
     {"grad_output": _UNKNOWN, "self": _UNKNOWN, "target": None, "weight": None},
-    node=NOT_IMPLEMENTED, batch=_multi_margin_gradient,
+    node=NOT_IMPLEMENTED,
 )  # fmt: skip
 multi_margin_loss_ = Op(
     f"multi_margin_loss({_MULTI_MARGIN})",
     _multi_margin,
     {"self": multi_margin_loss_backward, "target": None, "weight": None},
-    check=_check_multi_margin, non_differentiable=("weight",), batch=_multi_margin_in_steps, on_arrays=by_kernel,
+    check=_check_multi_margin, non_differentiable=("weight",), on_arrays=by_kernel,
 )  # fmt: skip
 multi_margin_loss = publish(multi_margin_loss_, function=False, method=False)
 
@@ -173,44 +147,18 @@ def _multilabel_backward(xp: Namespace, g: Array, self: Array, target: Array, re
     return xp.ascontiguousarray(made * share).reshape(self.shape)
 
 
-def _pairs_in_steps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
-    named = target.reshape(rows.shape)
-    listed = (named < 0).cumsum(1) == 0
-    named = named * listed
-    wanted = tensors.zeros_like(rows).scatter_add(1, named, listed.to(rows.dtype)) > 0
-    overlaps = 1 - rows.gather(1, named).unsqueeze(2) + rows.unsqueeze(1)
-    overlaps = overlaps.where((overlaps > 0) & listed.unsqueeze(2) & ~wanted.unsqueeze(1), 0)
-    return overlaps, named, wanted
-
-
-def _multilabel_in_steps(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
-    overlaps, _, wanted = _pairs_in_steps(self, target)
-    each = overlaps.sum((1, 2)) / overlaps.shape[1]
-    each = each.reshape(self.shape[:-1])
-    return reduced(each, reduction), wanted.to(self.dtype).reshape(target.shape)
-
-
-def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
-    overlaps, named, _ = _pairs_in_steps(self, target)
-    active = (overlaps > 0).to(self.dtype)
-    made = active.sum(1).scatter_add(1, named, -active.sum(2))
-    count = overlaps.shape[1] * (overlaps.shape[0] if reduction == MEAN else 1)
-    return (made * g.reshape((-1, 1)) / count).reshape(self.shape)
-
-
 multilabel_margin_loss_backward = Op(
     "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target)",
     _multilabel_backward,
     {"grad_output": _UNKNOWN, "self": _UNKNOWN, "target": None, "is_target": None},
-    node=NOT_IMPLEMENTED, batch=_multilabel_gradient,
+    node=NOT_IMPLEMENTED,
 )  # fmt: skip
 multilabel_margin_loss_forward = Op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
     _multilabel,
     {"self": multilabel_margin_loss_backward, "target": None},
-    check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps, named=False,
-    differentiable=1, on_arrays=by_kernel,
+    check=_check_multilabel, node="MultilabelMarginLossBackward0", named=False, differentiable=1,
+    on_arrays=by_kernel,
 )  # fmt: skip
 
 

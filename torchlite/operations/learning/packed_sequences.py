@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...backends.base import get_backend
 from ...core.declare import Op, publish_python, published
 from ...core.machine import Tensor, functions
 from ...core.state import is_watched
 from ...core.values import CPU, Array, Namespace, dt
-from ..making.factories import full
+from ..making.factories import checked, full
 from ..making.host_data import tensor
 from ..shapes.slicing import slice_
 from ..vocabulary import requirement
@@ -26,7 +27,9 @@ def places(sizes: Sequence[int], batch: int, like: Tensor) -> Tensor:
 
 def _counts(numbers: Sequence[int]) -> list[int]:
     """For 0, 1, … up to the largest: how many of the numbers are larger."""
-    return [sum([n > k for n in numbers]) for k in range(max(numbers))]
+    longest = max(numbers)
+    get_backend(CPU).check_room(checked((longest,), "empty"), dt.int64.numpy)
+    return [sum([n > k for n in numbers]) for k in range(longest)]
 
 
 def runs(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

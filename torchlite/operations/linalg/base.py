@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ...backends.base import Backend
-from ...core.declare import publish, publish_python, published, seen_whole
+from ...core.declare import publish, publish_python, published_whole
 from ...core.machine import Tensor, into, moves, requires_grad
 from ...core.state import is_watched, look_past_forms
 from ...core.values import Array, Namespace, Told, broadcast_shapes, contiguous_strides, dt, not_implemented_for
@@ -217,11 +217,9 @@ def check_info(info: Any, name: str | None) -> None:
         raise error(complaint(name, _ENDS[kind].format(numbers[element]), info.ndim > 0, element))
 
 
-_CHECK = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix)"
-
-
-@published(_CHECK, method=False, by_form=False)
-@seen_whole(_CHECK)
+@published_whole(
+    "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix)", method=False, by_form=False
+)
 def check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """Raise, in the words of a function, for the first matrix whose `info` is not 0."""
     if not info.is_meta:
@@ -245,11 +243,6 @@ def checked_apart(compute: Callable[..., Any], first: bool = False) -> Callable[
         return None if caller is None or caller.endswith("_ex") else parts
 
     return made_of
-
-
-def unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
-    """Of arguments and their defaults, the arguments that are others."""
-    return {name: value for name, (value, default) in given.items() if value != default}
 
 
 def decomposing(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:

@@ -113,9 +113,7 @@ _cholesky_op, _old_cholesky_op = [
         ("_linalg_cholesky", "LinalgCholeskyExBackward0", cholesky_ex.check, {
             "made_of": checked_apart(lambda self, upper: cholesky_ex.apply(self, upper, False), first=True),
         }),
-        ("_cholesky", "CholeskyBackward0", _check_old, {"seen_as": lambda self, upper, _: (
-            "cholesky", (self, upper) if upper else (self,), {},
-        )}),
+        ("_cholesky", "CholeskyBackward0", _check_old, {"seen_as": lambda *values: ("cholesky", values[:2])}),
     )
 ]  # fmt: skip
 
@@ -157,7 +155,7 @@ _cholesky_solve_op: ByColumns = ByColumns(
     _cholesky_solve_vjp,
     node="CholeskySolveBackward0",
     batch=LEADING,
-    seen_as=lambda self, input2, upper: ("cholesky_solve", (self, input2, upper) if upper else (self, input2), {}),
+    seen_as=lambda *values: ("cholesky_solve", values),
 )
 _cholesky_inverse_op = ByColumns(
     "_cholesky_inverse(Tensor self, bool upper)",
@@ -165,7 +163,7 @@ _cholesky_inverse_op = ByColumns(
     {"self": lambda g, self, result, upper: -_beside(self, result.matmul(g + H(g)).matmul(result), upper)},
     node="CholeskyInverseBackward0",
     batch=LEADING,
-    seen_as=lambda self, upper: ("cholesky_inverse", (self, upper) if upper else (self,), {}),
+    seen_as=lambda *values: ("cholesky_inverse", values),
 )
 
 

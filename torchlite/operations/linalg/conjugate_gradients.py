@@ -45,7 +45,8 @@ def _iterate(
     scale = A.norm()
     E, X = best(X)
     step = None
-    while niter:
+    done = 0
+    while niter < 0 or done < niter:
         residual = A.matmul(X) - applied(B, X) * E.unsqueeze(-2)
         errors = residual.norm(dim=-2) / (X.norm(dim=-2) * (scale + E.abs()))
         if bool((errors[:k] <= tol).all()):
@@ -53,7 +54,7 @@ def _iterate(
         parts = [X, applied(iK, residual)] if step is None else [X, applied(iK, residual), step]
         E, new = best(functions["cat"](parts, -1))
         step = new - X.matmul(H(X).matmul(applied(B, new)))
-        X, niter = new, niter - 1
+        X, done = new, done + 1
     return E[:k], X[:, :k]
 
 
@@ -81,13 +82,14 @@ def lobpcg(
             f"LOBPCG algorithm is not applicable when the number of A rows (={rows}) is smaller than 3 x the number of "
             f"requested eigenpairs (={n})"
         )
-    largest = largest is not False
+    largest = largest is None or bool(largest)
     if differentiated(A) or (B is not None and differentiated(B)):
         return _reduced(A, B, k, largest)
     tol = dt.finfo(A.dtype).eps ** 0.5 if tol is None else tol
     niter = 1000 if niter is None else niter
     if X is None:
-        X = functions["randn"]((*A.shape[:-2], rows, n), dtype=A.dtype, device=A.device)
+        d = A.dtype if A.is_floating_point() else None
+        X = functions["randn"]((*A.shape[:-2], rows, n), dtype=d, device=A.device)
     if A.dim() == 2:
         return _iterate(A, B, X, iK, k, niter, tol, largest)
     batch = A.shape[:-2]

@@ -21,7 +21,6 @@ from .base import (
     offered,
     one_by_one,
     spread,
-    unusual,
 )
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # bounds the growth of elements for pivots of one row and of two alike
@@ -107,10 +106,7 @@ _factored: ByColumns = ByColumns(
     "_linalg_ldl_factor_ex(Tensor self, bool hermitian, str? caller) -> (Tensor LD, Tensor pivots, Tensor info)",
     _factor, {"self": undifferentiable("")}, check=_check_factor, node=NOT_IMPLEMENTED, batch=LEADING,
     made_of=checked_apart(lambda self, hermitian: _factored.apply(self, hermitian, None)),
-    seen_as=lambda self, hermitian, caller: (
-        "linalg_ldl_factor_ex", (self,),
-        unusual(hermitian=(hermitian, False), check_errors=(caller is not None, False)),
-    ),
+    seen_as=lambda self, hermitian, caller: ("linalg_ldl_factor_ex", (self, hermitian, caller is not None)),
 )  # fmt: skip
 _FACTORED = return_type("linalg_ldl_factor", ("LD", "pivots"))
 _FACTORED_EX = return_type("linalg_ldl_factor_ex", ("LD", "pivots", "info"))

@@ -12,7 +12,7 @@ from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, 
 from ..products.matmul import H
 from ..shapes.slicing import slice_
 from ..vocabulary import INEXACT
-from .base import adjoint, check_matrices, check_square, converging, linalg, offer_op, offered, spread, unusual
+from .base import adjoint, check_matrices, check_square, converging, linalg, offer_op, offered, spread
 
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
 
@@ -258,9 +258,7 @@ _least_squares = Op(
     "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     _lstsq, _lstsq_vjp, node="LinalgLstsqBackward0", differentiable=2,
     batch=Leading(call=_lstsq_of_batch),
-    seen_as=lambda self, b, vectors, rcond, driver: (
-        "linalg_lstsq", (self, b) if rcond is None else (self, b, rcond), unusual(driver=(driver, None)),
-    ),
+    seen_as=lambda self, b, vectors, *more: ("linalg_lstsq", (self, b, *more)),
 )  # fmt: skip
 _SOLUTION = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, describe, function, method, published, seen_whole
+from ...core.declare import Op, describe, function, method, published, published_whole
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn_once
 from ..images.padding import constant_pad_nd
@@ -26,7 +26,6 @@ from .base import (
     offered,
     one_by_one,
     spread,
-    unusual,
 )
 from .triangular import solve_triangle, substitute, triangular
 
@@ -154,15 +153,14 @@ def _matrix(pivots: Tensor, like: Tensor) -> Tensor:
     return permutation.apply(pivots, like.shape[-2]).to(like.dtype)
 
 
-_UNPACK = (
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
-    "-> (Tensor P, Tensor L, Tensor U)"
-)
 _UNPACKED = return_type("lu_unpack", ("P", "L", "U"))
 
 
-@published(_UNPACK, method=False, into=into_exactly)
-@seen_whole(_UNPACK, recorded=True)
+@published_whole(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+    "-> (Tensor P, Tensor L, Tensor U)",
+    recorded=True, method=False, into=into_exactly,
+)  # fmt: skip
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     """The factors of a matrix, from what `torch.linalg.lu_factor` gives."""
     _check_at_least_2d("torch.lu_unpack", LU_data)
@@ -248,9 +246,7 @@ factored: ByColumns = ByColumns(
     {"A": _packed_vjp}, check=lambda A, pivot, _: _check_lu("torch.lu_factor", A, pivot),
     node="LinalgLuFactorExBackward0", batch=LEADING,
     made_of=checked_apart(lambda A, pivot: factored.apply(A, pivot, None)),
-    seen_as=lambda A, pivot, caller: (
-        "linalg_lu_factor_ex", (A,), unusual(pivot=(pivot, True), check_errors=(caller is not None, False)),
-    ),
+    seen_as=lambda A, pivot, caller: ("linalg_lu_factor_ex", (A, pivot, caller is not None)),
 )  # fmt: skip
 _FACTORED = return_type("linalg_lu_factor", ("LU", "pivots"))
 _FACTORED_EX, _WITH_INFO = [
@@ -346,9 +342,7 @@ solve_factored: ByColumns = ByColumns(
         "B": lambda g, LU, pivots, left, adjoint: solve_factored.apply(LU, pivots, g, left, not adjoint),
     },
     node="LinalgLuSolveBackward0", batch=LEADING,
-    seen_as=lambda LU, pivots, B, left, adjoint: (
-        "linalg_lu_solve", (LU, pivots, B), unusual(left=(left, True), adjoint=(adjoint, False)),
-    ),
+    seen_as=lambda *values: ("linalg_lu_solve", values),
 )  # fmt: skip
 
 

@@ -165,7 +165,7 @@ _householder, _ormqr = [
     for name, node, optional, seen in (
         (
             "_householder", "LinalgHouseholderProductBackward0", "?",
-            lambda self, tau, *_: ("linalg_householder_product", (self, tau), {}),
+            lambda self, tau, *_: ("linalg_householder_product", (self, tau)),
         ),
         ("_ormqr", "OrmqrBackward0", "", None),
     )

@@ -23,7 +23,6 @@ from .base import (
     offered,
     spread,
     square,
-    unusual,
 )
 from .lu import eliminate, lu_solved, solve_factored
 
@@ -47,7 +46,7 @@ inverse: ByColumns = ByColumns(
     {"A": lambda g, inverse: -H(inverse).matmul(g).matmul(H(inverse))},
     check=square("linalg.inv"), node="LinalgInvExBackward0", batch=LEADING,
     made_of=checked_apart(lambda A: inverse.apply(A, None)),
-    seen_as=lambda A, caller: ("linalg_inv_ex", (A,), unusual(check_errors=(caller is not None, False))),
+    seen_as=lambda A, caller: ("linalg_inv_ex", (A, caller is not None)),
 )  # fmt: skip
 _INVERTED = return_type("linalg_inv_ex", ("inverse", "info"))
 

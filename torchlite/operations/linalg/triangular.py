@@ -19,7 +19,6 @@ from .base import (
     columns,
     common_batch,
     offered,
-    unusual,
 )
 
 
@@ -66,10 +65,7 @@ triangular: ByColumns = ByColumns(
     _triangular_vjp,
     node="LinalgSolveTriangularBackward0",
     batch=LEADING,
-    seen_as=lambda self, B, upper, left, unitriangular: (
-        "linalg_solve_triangular", (self, B),
-        {"upper": upper} | unusual(left=(left, True), unitriangular=(unitriangular, False)),
-    ),
+    seen_as=lambda *values: ("linalg_solve_triangular", values),
 )
 
 

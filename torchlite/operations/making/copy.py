@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...backends.sparse import without
+from ...backends.sparse import layout_name, without
 from ...core.declare import (
     LaidOp,
     Op,
@@ -20,6 +20,7 @@ from ...core.declare import (
     published,
     tell,
 )
+from ...core.declare.misfits import invalid_combination, misfit
 from ...core.machine import TensorBase
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
@@ -196,9 +197,10 @@ def _suggested(t: Tensor) -> memory_format:
 
 # Tensor.to is three functions in one name.
 _HOW = "bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None"
-_TO_OTHER = Signature(f"to(Tensor self, Tensor other, {_HOW})")
-_TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
 _TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=None, {_HOW})")
+_TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
+_TO_OTHER = Signature(f"to(Tensor self, Tensor tensor, {_HOW})")
+_TO = (_TO_DEVICE, _TO_DTYPE, _TO_OTHER)
 
 
 def _comes_to(t: Tensor, d: dt.dtype | None, where: device | None, copy: bool, format_: Any) -> tuple[Any, ...] | None:
@@ -216,14 +218,19 @@ def _by_plan(asked: Callable[..., Any], general: Callable[..., Any]) -> Callable
 
 def _asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     """What a call of `to` asks for: the tensor, dtype, device, whether to copy in any case, the memory format."""
-    first = args[1] if len(args) > 1 else kwargs.get("dtype")
-    if isinstance(first, TensorBase):
-        t, other, _, copy, format_ = _TO_OTHER.bind(args, kwargs, True)
-        return t, other.dtype, other.device, copy, format_
-    if dtype_of(first) is not None and "device" not in kwargs:
-        t, d, _, copy, format_ = _TO_DTYPE.bind(args, kwargs, True)
-        return t, d, None, copy, format_
-    t, where, d, _, copy, format_ = _TO_DEVICE.bind(args, kwargs, True)
+    first = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("dtype"))
+    try:
+        if isinstance(first, TensorBase):
+            t, other, _, copy, format_ = _TO_OTHER.bind(args, kwargs, True)
+            return t, other.dtype, other.device, copy, format_
+        if dtype_of(first) is not None and "device" not in kwargs:
+            t, d, _, copy, format_ = _TO_DTYPE.bind(args, kwargs, True)
+            return t, d, None, copy, format_
+        t, where, d, _, copy, format_ = _TO_DEVICE.bind(args, kwargs, True)
+    except TypeError as error:
+        if len(args) > _TO_DEVICE.positional:
+            raise TypeError(misfit(_TO_DEVICE, args, kwargs, method=True)) from error
+        raise invalid_combination("to", args, kwargs, _TO, method=True) from error
     return t, d, where, copy, format_
 
 
@@ -233,7 +240,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return convert(*_asked(self, *args, **kwargs))
 
 
-method("to")(tell(_by_plan(_asked, to), "to", [_TO_DTYPE, _TO_DEVICE, _TO_OTHER], method=True, doc=to.__doc__))
+method("to")(tell(_by_plan(_asked, to), "to", _TO, method=True, doc=to.__doc__))
 
 
 def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> None:
@@ -263,6 +270,11 @@ _conversion("cpu", None, device("cpu"))
 @published("type_as(Tensor self, Tensor other)", function=False, by_form=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
+    if self.layout is not other.layout:
+        raise RuntimeError(
+            "to(options) doesn't support converting to a different layout, but got self.layout being "
+            f"{layout_name(self)} and options.layout set as {layout_name(other)}"
+        )
     return convert(values_in_inference(self), other.dtype, other.device)
 
 

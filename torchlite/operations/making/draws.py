@@ -225,34 +225,23 @@ def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float
     return stream.normal(n, d, mean, std, block=n >= 16 and t.is_contiguous())
 
 
-uniform_ = _Draw(
-    "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None)",
-    lambda stream, n, d, t, low, high: stream.uniform(n, d, low, high),
-    parts=True,
-    kernel="draw.uniform",
-)
-normal_ = _Draw(
-    "normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)",
-    _normal,
-    parts=True,
-    kernel="draw.normal",
-)
-exponential_ = _Draw(
-    "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
-    lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
-)
-geometric_ = _Draw(
-    "geometric(Tensor self, float p, *, Generator? generator=None)",
-    lambda stream, n, d, t, p: stream.geometric(n, d, p),
-)
-cauchy_ = _Draw(
-    "cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None)",
-    lambda stream, n, d, t, median, sigma: stream.cauchy(n, d, median, sigma),
-)
-log_normal_ = _Draw(
-    "log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None)",
-    lambda stream, n, d, t, mean, std: stream.log_normal(n, d, mean, std),
-)
+def _law(name: str, parameters: str, draw: Callable[..., np.ndarray] | None = None, **more: Any) -> _Draw:
+    """Publish what fills a tensor with numbers of a law, for which streams have a method of this name."""
+
+    def of_stream(stream: Any, n: int, d: np.dtype, t: Tensor, *values: float) -> np.ndarray:
+        return getattr(stream, name)(n, d, *values)
+
+    op = _Draw(f"{name}(Tensor self, {parameters}, *, Generator? generator=None)", draw or of_stream, **more)
+    publish(op, function=False, method=False, inplace=True)
+    return op
+
+
+uniform_ = _law("uniform", "float from=0, float to=1", parts=True, kernel="draw.uniform")
+normal_ = _law("normal", "float mean=0, float std=1", _normal, parts=True, kernel="draw.normal")
+_law("exponential", "float lambd=1")
+_law("geometric", "float p")
+_law("cauchy", "float median=0, float sigma=1")
+_law("log_normal", "float mean=1, float std=2")
 random_all = _Draw(
     "random(Tensor self, *, Generator? generator=None)",
     lambda stream, n, d, t: stream.random_full(n, d),
@@ -291,8 +280,6 @@ bernoulli_each = _Draw(
     node="BernoulliBackward1",
     p=lambda g, p_shape: g.new_zeros(p_shape),
 )
-for _op in (uniform_, normal_, exponential_, geometric_, cauchy_, log_normal_):
-    publish(_op, function=False, method=False, inplace=True)
 publish(random_all, random_to, random_between, names="random", function=False, method=False, inplace=True)
 publish(bernoulli_each, bernoulli_number, names="bernoulli", function=False, method=False, inplace=True)
 
@@ -309,34 +296,23 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-@factory("rand(int[] size, *, Generator? generator=None)", draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"))
-def rand(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
-    """Numbers between 0 and 1."""
-    return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
+def _standard(name: str, op: _Draw, doc: str) -> None:
+    """Publish what draws numbers of a law's standard form: in a tensor of a size, and in one of a tensor's form."""
+
+    def of_size(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
+        return op.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
+
+    def of_form(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
+        return op.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
+
+    of_size.__doc__, of_form.__doc__ = f"{doc}.", f"{doc}, in a tensor's form."
+    draw, options = Draw(op.in_shape, (0.0, 1.0), op.name), "*, Generator? generator=None"
+    factory(f"{name}(int[] size, {options})", draw=draw)(of_size)
+    factory(f"{name}_like(Tensor self, {options}, MemoryFormat? memory_format=None)", draw=draw)(of_form)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)", draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"))
-def randn(size: Any, generator: Generator | None, d: Any, backend: Backend) -> Tensor:
-    """Numbers of the standard normal distribution."""
-    return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
-
-
-@factory(
-    "rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=Draw(uniform_.in_shape, (0.0, 1.0), "uniform"),
-)
-def rand_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Numbers between 0 and 1, in a tensor's form."""
-    return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
-
-
-@factory(
-    "randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    draw=Draw(normal_.in_shape, (0.0, 1.0), "normal"),
-)
-def randn_like(self: Tensor, generator: Generator | None, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Numbers of the standard normal distribution, in a tensor's form."""
-    return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
+_standard("rand", uniform_, "Numbers between 0 and 1")
+_standard("randn", normal_, "Numbers of the standard normal distribution")
 
 
 def _from_zero_too(call: Any) -> tuple[Signature, Signature]:

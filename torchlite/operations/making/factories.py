@@ -46,18 +46,6 @@ def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Backend) ->
 # ---- constants
 
 
-@factory("zeros(int[] size)")
-def zeros(size: Any, d: Any, backend: Backend) -> Tensor:
-    """A tensor of zeros."""
-    return _filled(checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
-
-
-@factory("ones(int[] size)")
-def ones(size: Any, d: Any, backend: Backend) -> Tensor:
-    """A tensor of ones."""
-    return _filled(checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
-
-
 @factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
 def empty(size: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of whatever is in memory."""
@@ -177,40 +165,40 @@ def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Back
     return _with_value(empty_in(shape, strides, d, backend), value)
 
 
+def _constant(name: str, value: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """What makes tensors of a number: of a size, and of a tensor's form. What makes them of its kind is a method."""
+
+    def of_size(size: Any, d: Any, backend: Backend) -> Tensor:
+        return _filled(checked(size, name), value, d or dt.get_default_dtype(), backend)
+
+    def of_form(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
+        return _filled_like(self, value, format_, d, backend)
+
+    def of_kind(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
+        return _filled(checked(size, "empty"), value, d, backend)
+
+    of_size.__doc__ = f"A tensor of {name}."
+    of_form.__doc__ = f"{name.capitalize()} of a tensor's form."
+    of_kind.__doc__ = f"{name.capitalize()} of this tensor's dtype on its device."
+    factory(f"new_{name}(Tensor self, int[] size)", function=False, method=True)(of_kind)
+    like = factory(f"{name}_like(Tensor self, *, MemoryFormat? memory_format=None)")(of_form)
+    return factory(f"{name}(int[] size)")(of_size), like
+
+
+zeros, zeros_like = _constant("zeros", 0)
+ones, _ = _constant("ones", 1)
+
+
 @factory("empty_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def empty_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory of a tensor's form."""
     return settled(like(self, format_, d, backend))
 
 
-@factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
-def zeros_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Zeros of a tensor's form."""
-    return _filled_like(self, 0, format_, d, backend)
-
-
-@factory("ones_like(Tensor self, *, MemoryFormat? memory_format=None)")
-def ones_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
-    """Ones of a tensor's form."""
-    return _filled_like(self, 1, format_, d, backend)
-
-
 @factory("full_like(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None)")
 def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """One value in a tensor's form."""
     return _with_value(like(self, format_, d, backend), value)
-
-
-@factory("new_zeros(Tensor self, int[] size)", function=False, method=True)
-def new_zeros(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
-    """Zeros of this tensor's dtype on its device."""
-    return _filled(checked(size, "empty"), 0, d, backend)
-
-
-@factory("new_ones(Tensor self, int[] size)", function=False, method=True)
-def new_ones(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
-    """Ones of this tensor's dtype on its device."""
-    return _filled(checked(size, "empty"), 1, d, backend)
 
 
 @factory("new_empty(Tensor self, int[] size)", function=False, method=True)
@@ -460,7 +448,7 @@ def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Backend)
 
 
 def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
-    @factory(f"{name}(int window_length, bool periodic=True{schema})", takes_out=False)
+    @factory(f"{name}(int window_length, bool periodic=True{schema})")
     def make(length: int, periodic: bool, *rest: Any) -> Tensor:
         *parameters, d, backend = rest
         d = d or dt.get_default_dtype()

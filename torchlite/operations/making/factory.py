@@ -24,6 +24,7 @@ from ...core.machine import (
     kernel_alone,
     needs_dispatch,
     refuse_history,
+    takes_out,
     write_out,
 )
 from ...core.native import native
@@ -57,18 +58,18 @@ class Draw(NamedTuple):
 
 def factory(
     schema: str, function: bool = True, method: bool = False, flat: bool = False, warns: bool = False,
-    takes_out: bool = True, deprecated: bool = False, draw: Draw | None = None,
+    deprecated: bool = False, draw: Draw | None = None,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:  # fmt: skip
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
     `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
-    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Methods, and
-    functions of `self`, take none. What is `deprecated` says so in each call.
+    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Functions of
+    `self` take none. What is `deprecated` says so in each call.
     """
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        made = Factory(schema, f, method, flat, warns, takes_out and not method)
+        made = Factory(schema, f, method, flat, warns)
         call = made.caller(not deprecated and "generator" not in made.signature.by_name, draw)
         publish_as(call.__name__, call, function, method)
         return call
@@ -101,17 +102,16 @@ def _is_first(t: Tensor, value: Any) -> bool:
 class Factory:
     """How calls of one such function are bound, and what becomes of them."""
 
-    def __init__(
-        self, schema: str, make: Callable[..., Tensor], method: bool, flat: bool, warns: bool, takes_out: bool
-    ) -> None:
+    def __init__(self, schema: str, make: Callable[..., Tensor], method: bool, flat: bool, warns: bool) -> None:
         self.name, _, params = schema.partition("(")
         params = params.rstrip(")")
         star = "" if "*" in params else "*, "
-        self.signature = Signature(f"{self.name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
-        self.own = len(self.signature.params) - 6
-        self.like = "self" in self.signature.by_name
+        made = Signature(f"{self.name}({params}, {star}{_OPTIONS})")
+        self.own = made.by_name["dtype"]
+        self.like = "self" in made.by_name
+        self.takes_out = takes_out(self.name) and not self.like
+        self.signature = made.with_out(not self.takes_out)
         self.names = [p.name for p in self.signature.params[self.like : self.own]]
-        self.takes_out = takes_out and not self.like
         self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
@@ -163,8 +163,8 @@ class Factory:
 
     def remember(self, form: Any, values: Sequence[Any]) -> None:
         """Keep what a plain call hands to the function, unless more is to be done with its result."""
-        d, _, where, _, requires_grad, out = values[self.own :]
-        rare = requires_grad or out is not None or dt.complex32 in (d, self.like and values[0].dtype)
+        d, _, where, _, requires_grad, *out = values[self.own :]
+        rare = requires_grad or out not in ([], [None]) or dt.complex32 in (d, self.like and values[0].dtype)
         if rare or self.laid(values, values[self.own + 1]) is not strided:
             return
         if len(self.known) >= _MOST:
@@ -175,11 +175,9 @@ class Factory:
     def run(self, values: Sequence[Any]) -> Tensor:
         """The tensor that a bound call makes."""
         own = values[: self.own]
-        d, laid, where, pinned, requires_grad, out = values[self.own :]
-        if out is not None:
-            if not self.takes_out:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
-            return self.into(out, own, d, where)
+        d, laid, where, pinned, requires_grad, *out = values[self.own :]
+        if out and out[0] is not None:
+            return self.into(out[0], own, d, where)
         told = local.state.mode.seer
         if self.like and own[0]._backend.handed:
             told = own[0]._backend.real

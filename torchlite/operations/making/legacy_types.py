@@ -39,6 +39,8 @@ def constructed(
     if where is not None and device(where).type != own.type:
         raise RuntimeError(f"legacy constructor expects device type: {own.type} but device type: {where} was passed")
     keyword = next((k for k, kinds in _KEYWORDS.items() if k in named and isinstance(named[k], kinds)), None)
+    if keyword == "size" and any([n.__class__ is bool for n in named["size"]]):
+        keyword = None
     if keyword and not args:
         first = named.pop(keyword)
         if keyword == "data" and (isinstance(first, TensorBase) or not hasattr(first, "__len__")):

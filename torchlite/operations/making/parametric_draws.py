@@ -109,10 +109,7 @@ def _multinomial(
 
 _indices = FromParameters(
     "_multinomial(Tensor self, int num_samples, bool replacement, Generator? generator)", _multinomial,
-    seen_as=lambda self, count, replacement, generator: (
-        "multinomial", (self, count, True) if replacement else (self, count),
-        {} if generator is None else {"generator": generator},
-    ),
+    seen_as=lambda *values: ("multinomial", values),
 )  # fmt: skip
 
 

@@ -219,6 +219,8 @@ def _rebuild_qtensor(
     storage: Any, storage_offset: int, size: Any, stride: Any, quantizer_params: Any, requires_grad: bool,
     backward_hooks: Any,
 ) -> Tensor:  # fmt: skip
+    from ... import _quantized  # noqa: F401  # what is done with such tensors
+
     scheme, *told = quantizer_params
     kind = {"per_tensor_affine": PerTensor}.get(scheme.name, PerChannel)
     if not scheme.name.startswith(("per_tensor_affine", "per_channel_affine")):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare import Signature, function, method, published
+from ...core.declare import Signature, function, method, published, taking
 from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
 from ...core.machine.subclasses import _disabled_torch_dispatch_impl, instances
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
@@ -214,9 +214,7 @@ def __copy__(self: Tensor) -> Tensor:
     return made
 
 
-@method("as_subclass")
-def as_subclass(self: Tensor, cls: type) -> Tensor:
-    """This tensor as an instance of a subclass: a view of it."""
+def _check_subclass(cls: Any) -> None:
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type_name(cls)})")
     if not issubclass(cls, Tensor):
@@ -224,11 +222,22 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
             "class inherits from Tensor."
         )
+
+
+@method("as_subclass")
+def as_subclass(self: Tensor, cls: type) -> Tensor:
+    """This tensor as an instance of a subclass: a view of it."""
+    _check_subclass(cls)
     return as_class(alias.apply(self), cls)
 
 
-def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
+@taking(
+    "_make_subclass(any cls, Tensor data, bool require_grad=False, *, str? dispatch_sizes_strides_policy=None, "
+    "bool dispatch_device=False, bool dispatch_layout=False, Device? device_for_backend_keys=None)"
+)
+def _make_subclass(cls: type, data: Tensor, require_grad: bool, *_: Any) -> Tensor:
     """An instance of a subclass over the memory of `data`."""
+    _check_subclass(cls)
     made = as_class(data.detach() if type(data) is not cls else wrap(data._array, data.dtype, data._backend.real), cls)
     if made.is_inference() and not local.state.mode.inference:
         made._counter = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Op, describe, publish, publish_python, published, seen_whole
+from ...core.declare import Op, describe, publish, publish_python, published, published_whole
 from ...core.machine import Tensor, bump, refuse_batch
 from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, type_text
@@ -125,7 +125,7 @@ embedding = publish(embedding_op, method=False)
 @published("embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", method=False)
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
-    rows = indices.reshape((-1,)).unique()
+    rows = indices.reshape((-1,)).unique().to(dt.int64)
     if weight.dtype.category < dt.FLOAT:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {weight.dtype.legacy} instead."
@@ -264,15 +264,12 @@ bag_rows_backward = Op(
 )
 
 
-_BAG_BACKWARD = (
+@published_whole(
     "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
     "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
-    "Tensor? per_sample_weights, int padding_idx=-1)"
-)
-
-
-@published(_BAG_BACKWARD, function=False, method=False)
-@seen_whole(_BAG_BACKWARD, recorded=True)
+    "Tensor? per_sample_weights, int padding_idx=-1)",
+    recorded=True, function=False, method=False,
+)  # fmt: skip
 def _embedding_bag_backward(
     g: Tensor, indices: Tensor, offsets: Tensor, bags: Tensor, sizes: Tensor, largest: Tensor, rows: int,
     scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Tensor | None, padding_idx: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Signature, describe, function, method, publish, published, seen_whole, sum_to
+from ...core.declare import Signature, describe, function, method, publish, published, published_whole, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, functions, needs_dispatch, refuse_batch
 from ...core.native import in_c
 from ...core.state import is_watched
@@ -164,11 +164,9 @@ def _scattered(xp: Namespace, self: Array, mask: Array, source: Array) -> Any:
     return result
 
 
-_SCATTER_BACKWARD = "masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes)"
-
-
-@published(_SCATTER_BACKWARD, function=False, method=False)
-@seen_whole(_SCATTER_BACKWARD, recorded=True)
+@published_whole(
+    "masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes)", recorded=True, function=False, method=False
+)
 def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Any) -> Tensor:
     """What a gradient holds where the mask is True, in a tensor of these sizes that ends in zeros."""
     used = grad_output.masked_select(mask)
@@ -233,7 +231,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(Picking("argwhere(Tensor self)", _nonzero, seen_as=lambda self: ("nonzero", (self,), {}), **_FOUND))
+publish(Picking("argwhere(Tensor self)", _nonzero, seen_as=lambda self: ("nonzero", (self,)), **_FOUND))
 
 
 def _nonzero_static(xp: Namespace, self: Array, size: int, fill_value: int) -> Any:

@@ -22,6 +22,7 @@ from ...core.declare import (
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
+from ..formulas import sigmoid
 from ..gradient_kernels import by_kernel
 from ..shapes.joining import cat
 from ..vocabulary import REAL, zero_gradient
@@ -30,10 +31,6 @@ from .rectifiers import slope_refused
 from .selection import where
 
 _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
-
-
-def _sigmoid(xp: Namespace, x: Array) -> Any:
-    return 1 / (1 + xp.exp(-x))
 
 
 # ---- piecewise linear: kinks, and straight lines between them
@@ -107,16 +104,16 @@ hardswish_ = Unary(
 hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace(False)
 
 
-def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
+def _shrink(name: str, gradient: str, kernel: Callable[..., Any], halves: str, **more: Any) -> Elementwise:
     """A function that is zero, and flat, between -lambd and lambd."""
     back = Elementwise(
         f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)",
-        lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, g),
+        lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), g.dtype.type(0), g),
         {gradient: ITSELF, "self": zero_gradient},
-        **_FLOATS,
-    )
+        dtypes=dt.FLOATS, halves="rounded",
+    )  # fmt: skip
     schema = f"{name}(Tensor self, Scalar lambd=0.5)"
-    return Elementwise(schema, kernel, {"self": back}, **_FLOATS, **more, on_arrays=by_kernel)
+    return Elementwise(schema, kernel, {"self": back}, dtypes=dt.FLOATS, halves=halves, **more, on_arrays=by_kernel)
 
 
 def _check_lambd(self: Tensor, lambd: Any) -> None:
@@ -130,13 +127,16 @@ def _check_lambd(self: Tensor, lambd: Any) -> None:
 
 
 hardshrink = publish(
-    _shrink("hardshrink", "grad_out", lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, x))
-)
+    _shrink(
+        "hardshrink", "grad_out",
+        lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x), halves="rounded",
+    ),
+)  # fmt: skip
 softshrink = publish(
     _shrink(
         "softshrink", "grad_output",
         lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)),
-        check_form=_check_lambd,
+        check_form=_check_lambd, halves="wide",
     ),
     function=False, method=False,
 )  # fmt: skip
@@ -305,7 +305,7 @@ gelu = publish(gelu_, function=False, method=False)
 
 
 def _silu_slope(xp: Namespace, g: Array, x: Array) -> Any:
-    s = _sigmoid(xp, x)
+    s = sigmoid(xp, x)
     return g * (s * (1 + x * (1 - s)))
 
 
@@ -327,7 +327,7 @@ silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplac
 
 def _mish_slope(xp: Namespace, g: Array, x: Array) -> Any:
     t = xp.tanh(xp.log1p(xp.exp(x)))
-    return g * (t + x * _sigmoid(xp, x) * (1 - t * t))
+    return g * (t + x * sigmoid(xp, x) * (1 - t * t))
 
 
 def _mish_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
@@ -356,7 +356,7 @@ def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, th
 
 softplus_backward = Elementwise(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
-    lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * _sigmoid(xp, x * beta)),
+    lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * sigmoid(xp, x * beta)),
     {"grad_output": ITSELF, "self": _softplus_bend},
     **_FLOATS,
 )
@@ -384,7 +384,7 @@ def _log_sigmoid(xp: Namespace, x: Array) -> tuple[Any, Any]:
 
 log_sigmoid_backward = Elementwise(
     "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor? buffer=None)",
-    lambda xp, g, x, buffer: g * _sigmoid(xp, -x),
+    lambda xp, g, x, buffer: g * sigmoid(xp, -x),
     {"grad_output": ITSELF, "self": _log_sigmoid_bend, "buffer": None}, **_FLOATS, arranged=as_operand(0),
 )  # fmt: skip
 _log_sigmoid_forward = Op(
@@ -415,13 +415,13 @@ def _check_halves(self: Tensor, dim: int) -> None:
 
 def _glu(xp: Namespace, x: Array, axis: int) -> Any:
     value, gate = xp.split(x, 2, axis)
-    return value * _sigmoid(xp, gate)
+    return value * sigmoid(xp, gate)
 
 
 def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Array:
     wide = widened(g)
     value, gate = xp.split(widened(x), 2, dim)
-    s = _sigmoid(xp, gate)
+    s = sigmoid(xp, gate)
     through = wide * s
     return xp.ascontiguousarray(xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False))
 

@@ -218,6 +218,8 @@ def _divide(op: Binary, method: bool = False) -> Callable[..., Any]:
         named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
         return rounded.call(call, (input, other), named, method)
 
+    if method:
+        fast.without(call, "out")
     public[divide] = call
     return call
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Binary, Elementwise, Op, Unary, describe, method, publish, published, seen_whole
+from ...core.declare import Binary, Elementwise, Op, Unary, describe, method, publish, published_whole
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, strided
@@ -78,11 +78,9 @@ isclose = Elementwise(
 publish(isclose)
 
 
-_ALLCLOSE = "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"
-
-
-@published(_ALLCLOSE)
-@seen_whole(_ALLCLOSE)
+@published_whole(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"
+)
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close: `abs(input - other) <= atol + rtol * abs(other)`."""
     refuse_batch(
@@ -93,11 +91,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
     return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
 
 
-_EQUAL = "equal(Tensor self, Tensor other) -> bool"
-
-
-@published(_EQUAL)
-@seen_whole(_EQUAL)
+@published_whole("equal(Tensor self, Tensor other) -> bool")
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")

@@ -18,43 +18,24 @@ from .selection import where
 # ---- derivatives that are ops of their own where tensors are differentiated, and formulas elsewhere
 
 
-def _of_tanh(g: Any, result: Any) -> Any:
-    return g * conj(1 - result * result)
+def _by_result(name: str, slope: Callable[[Any], Any], bend: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The derivative that is a `slope`, a function of the result, with `bend` for its own derivative by that."""
+    back: Elementwise = Elementwise(
+        f"{name}_backward(Tensor grad_output, Tensor output)",
+        lambda xp, g, output: g * xp.conjugate(slope(output)),
+        {"grad_output": lambda g, output: back.apply(g, conj(output)), "output": bend},
+        halves="wide",
+    )  # fmt: skip
+    publish(back, function=False, method=False)
+    return lambda g, result: back.apply(g, result) if isinstance(g, Tensor) else g * conj(slope(result))
 
 
-def _tanh_backward(g: Any, result: Any) -> Any:
-    return tanh_backward.apply(g, result) if isinstance(g, Tensor) else _of_tanh(g, result)
-
-
-tanh_backward: Elementwise = Elementwise(
-    "tanh_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: g * xp.conjugate(1 - output * output),
-    {
-        "grad_output": lambda g, output: tanh_backward.apply(g, conj(output)),
-        "output": lambda g, grad_output, output: conj(g) * (-2 * conj(output) * grad_output),
-    },
-    halves="wide",
-)  # fmt: skip
-
-
-def _of_sigmoid(g: Any, result: Any) -> Any:
-    return g * conj((1 - result) * result)
-
-
-def _sigmoid_backward(g: Any, result: Any) -> Any:
-    return sigmoid_backward.apply(g, result) if isinstance(g, Tensor) else _of_sigmoid(g, result)
-
-
-sigmoid_backward: Elementwise = Elementwise(
-    "sigmoid_backward(Tensor grad_output, Tensor output)",
-    lambda xp, g, output: g * xp.conjugate((1 - output) * output),
-    {
-        "grad_output": lambda g, output: sigmoid_backward.apply(g, conj(output)),
-        "output": lambda g, grad_output, output: conj(g) * grad_output * (1 - 2 * conj(output)),
-    },
-    halves="wide",
-)  # fmt: skip
-for _op in (tanh_backward, sigmoid_backward):
-    publish(_op, function=False, method=False)
+_tanh_backward = _by_result(
+    "tanh", lambda y: 1 - y * y, lambda g, grad_output, output: conj(g) * (-2 * conj(output) * grad_output)
+)
+_sigmoid_backward = _by_result(
+    "sigmoid", lambda y: (1 - y) * y, lambda g, grad_output, output: conj(g) * grad_output * (1 - 2 * conj(output))
+)
 
 # ---- exponential, trigonometric and hyperbolic functions: name, NumPy's name, derivative
 
@@ -68,7 +49,7 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("log10", "log10", lambda g, self: g / (conj(self) * 2.3025850929940456)),
     ("log1p", "log1p", lambda g, self: _log1p_vjp(g, self)),
     ("tan", "tan", lambda g, result: g * conj(1 + result**2)),
-    ("tanh", "tanh", lambda g, result: _tanh_backward(g, result)),
+    ("tanh", "tanh", _tanh_backward),
     ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
     ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...backends.base import get_backend
 from ...core.declare import Signature, describe, publish_as
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
@@ -69,10 +70,12 @@ def _pow_scalar(xp: Namespace, self: Array, exponent: Any) -> Any:
 
 
 def _with_number(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
-    """The exponent counts for the result's dtype, but stays a number."""
+    """The exponent counts for the result's dtype, but stays a number: one that halves have, beside these."""
     base, exponent = values
     if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
         return [base._array, exponent], dt.bool_
+    if base.dtype in dt.HALVES and exponent.__class__ in (int, float):
+        exponent = float(fitting_array(exponent, base.dtype, get_backend()))
     (array, _), out_dtype = Elementwise.prepare(op, values, backend)
     return [array, exponent], out_dtype
 

@@ -142,12 +142,18 @@ relu = Unary(
     check_in_place=_check_relu_in_place,
 )  # fmt: skip
 publish(relu, inplace=True)
+
+
+def _check_value(self: Tensor, threshold: Any, value: Any) -> None:
+    fitting_array(value, self.dtype, self._backend.real)  # halves are only compared as floats
+
+
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
     {"self": threshold_backward},
-    dtypes=REAL - {dt.bool_},
-)
+    dtypes=REAL - {dt.bool_}, halves="wide", check_form=_check_value,
+)  # fmt: skip
 publish(threshold, method=False)
 functions["threshold_"] = threshold.inplace(False)
 

@@ -95,7 +95,7 @@ polygamma: Elementwise = Elementwise(
     lambda xp, x, n: kernels.polygamma(xp, n, x),
     {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},
     check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="polygamma",
-    seen_as=lambda self, n: ("polygamma", (n, self), {}),
+    seen_as=lambda self, n: ("polygamma", (n, self)),
 )  # fmt: skip
 publish(polygamma, function=False, inplace=True)
 aten["polygamma"] = special["polygamma"] = publish_python(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import Op, conj, describe, publish, sum_to
 from ...core.machine import Tensor, bump, result_type
-from ...core.machine.write import write
+from ...core.machine.write import check_castable, write
 from ...core.values import Array, Namespace, contiguous_strides, dt, errors, result_strides
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
@@ -17,9 +17,7 @@ from .matmul import (
     _check_bmm,
     _check_inner,
     _each_adjoint,
-    _expandable,
     _no_bool,
-    _plus_product,
     adjoint,
     bmm,
     check_vector_dtypes,
@@ -28,7 +26,30 @@ from .matmul import (
     of_coordinates,
     to_first,
     to_second,
+    unrounded,
 )
+
+
+def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    if not a.size:  # no products, not even zeros
+        if beta == 0 or 0 in shape:
+            return xp.zeros(shape, base.dtype)
+        return xp.broadcast_to(times(xp, widened(base), beta), shape).astype(base.dtype, order="C")
+    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
+        made = xp.zeros(shape, a.dtype)
+    else:
+        made = times(xp, unrounded(xp, a, b), alpha)
+    if beta != 0:
+        xp.add(made, times(xp, widened(base), beta), made)
+    return made.astype(base.dtype, copy=False)
+
+
+def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
+    have = self._array.shape
+    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
+        self.expand(shape)  # which says what does not fit
 
 
 def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -39,6 +60,17 @@ def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
     return sum_to(scaled(g, beta), self_shape)
+
+
+def _check_numbers(self: Tensor, shape: tuple[int, ...], first: Tensor, beta: Any, alpha: Any) -> None:
+    """Whether `self` expands to the result's shape, and numbers fit; where nothing is added, beta is just a factor."""
+    _expandable(self, shape)
+    if 0 in shape:
+        return
+    if first._array.size:
+        check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
+    elif beta != 0:
+        check_castable(result_type(self, beta), self.dtype)
 
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
@@ -55,10 +87,8 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     if len(b) != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
     _check_inner(mat1, mat2)
-    _expandable(self, (a[0], b[1]))
     _no_bool("addmm_impl_cpu_", mat1, mat2)
-    if mat1._array.size and b[1]:
-        check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
+    _check_numbers(self, (a[0], b[1]), mat1, beta, alpha)
 
 
 def _check_written(self: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> None:
@@ -97,10 +127,13 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if len(a) != 2 or len(b) != 1 or self.dim() > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
     if a[1] != b[0] or self._array.shape not in ((a[0],), (1,), ()):
-        raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+        raise RuntimeError(f"size mismatch, got input ({self.size(0)}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_vector_dtypes(self.dtype, mat.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", mat, vec)
-    check_factors(self.dtype, self, beta, alpha)
+    if mat._array.size:
+        check_factors(self.dtype, self, beta, alpha)
+    elif beta != 0:
+        check_factors(self.dtype, self, beta)
 
 
 def _addmv(xp: Namespace, self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Any:
@@ -178,7 +211,7 @@ addr = Op(
 publish(addr, inplace=True)
 
 
-def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, label: str) -> None:
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, label: str) -> None:
     if not self.dtype is batch1.dtype is batch2.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
@@ -187,12 +220,11 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2, label)
-    check_factors(dt.WIDE.get(self.dtype, self.dtype), self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha, "baddbmm")
-    _expandable(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
+    _check_batches(self, batch1, batch2, "baddbmm")
+    _check_numbers(self, (*batch1._array.shape[:2], batch2._array.shape[2]), batch1, beta, alpha)
 
 
 baddbmm = Exact(
@@ -211,8 +243,8 @@ publish(baddbmm, inplace=True)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha, "addmm_impl_cpu_")
-    _expandable(self, (batch1._array.shape[1], batch2._array.shape[2]))
+    _check_batches(self, batch1, batch2, "addmm_impl_cpu_")
+    _check_numbers(self, (batch1._array.shape[1], batch2._array.shape[2]), batch1, beta, alpha)
 
 
 def _over_batch(g: Tensor, count: int) -> Tensor:

@@ -16,7 +16,7 @@ from ..making.factories import eye
 from ..pointwise.arithmetic import mul
 from ..shapes.orders import permute
 from ..shapes.shape import reshape, several, spread, unsqueeze, view
-from .matmul import bmm, matmul
+from .matmul import bmm, into_exactly, matmul
 
 # What is wrong with dots: that they are no ellipsis, and that there was one.
 _DOTS = {
@@ -270,7 +270,7 @@ def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
 
 @function("chain_matmul")
 @overridable
-def chain_matmul(*matrices: Any) -> Tensor:
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
     warn_once(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
@@ -282,9 +282,13 @@ def chain_matmul(*matrices: Any) -> Tensor:
     for m in items:
         if m.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {m.dim()}, expected 2 instead.")
+    return _chained(*items) if out is None else into_exactly(out, _chained, items, "linalg_multi_dot")
+
+
+def _chained(*items: Tensor) -> Tensor:
     if len(items) == 1:
         return items[0].clone()
-    return chain(items).view((items[0].shape[0], items[-1].shape[1]))
+    return chain(list(items)).view((items[0].shape[0], items[-1].shape[1]))
 
 
 def chain(items: list[Tensor]) -> Tensor:

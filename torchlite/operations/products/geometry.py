@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, conj, describe, published, seen_whole, sum_to
+from ...core.declare import Op, conj, describe, published, published_whole, sum_to
 from ...core.machine import BROADCAST, LEADING, Tensor, TensorBase, check_apart
 from ...core.state import is_watched
 from ...core.values import Array, Namespace, dt, errors, warn_once
@@ -101,11 +101,10 @@ def _through(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Ten
     return g * slope(_differences(x1, x2), size, p)
 
 
-_CDIST_BACKWARD = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist)"
-
-
-@published(_CDIST_BACKWARD, function=False, method=False)
-@seen_whole(_CDIST_BACKWARD, recorded=True)
+@published_whole(
+    "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist)", recorded=True, function=False,
+    method=False,
+)  # fmt: skip
 def _cdist_backward(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
     """The gradient of the first vectors."""
     return sum_to(_through(g, x1, x2, p, result).sum(-2), x1._array.shape)

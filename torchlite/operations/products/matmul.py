@@ -25,7 +25,6 @@ from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors, or_own, sparse_coo, strided
 from ...kernels.summing import widened
-from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
@@ -72,17 +71,6 @@ def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
     return product(xp, widened(a), widened(b))
 
 
-def _plus_product(xp: Namespace, base: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
-    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
-    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
-        made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
-    else:
-        made = times(xp, unrounded(xp, a, b), alpha)
-    if beta != 0:
-        xp.add(made, times(xp, widened(base), beta), made)
-    return made.astype(base.dtype, copy=False)
-
-
 def _no_bool(label: str, *operands: Tensor) -> None:
     """There are no products of bools, but for those without elements."""
     if operands[0].dtype is dt.bool_ and all([t._array.size and t.layout is strided for t in operands]):
@@ -92,12 +80,6 @@ def _no_bool(label: str, *operands: Tensor) -> None:
 def same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}")
-
-
-def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
-    have = self._array.shape
-    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
-        self.expand(shape)  # which says what does not fit
 
 
 def H(t: Tensor) -> Tensor:

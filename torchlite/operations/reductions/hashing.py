@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.declare import Op, describe, publish
-from ...core.machine import Leading, Tensor
+from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, wrap_dims
 
 Ints = tuple[int, ...]
@@ -42,14 +42,6 @@ def _hash(xp: Namespace, array: Array, dim: Ints, keepdim: bool, mode: int) -> A
     return bits.reshape(shape)
 
 
-def _hash_batch(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> Tensor:
-    ndim = self.dim() - 1
-    if not ndim:
-        return hash_tensor.apply(self.unsqueeze(1), (1,), False, mode)
-    dims = tuple([d + 1 for d in wrap_dims(dim, ndim)]) or tuple(range(1, ndim + 1))
-    return hash_tensor.apply(self, dims, keepdim, mode)
-
-
 def _check_out(out: Any, values: Any) -> None:
     if isinstance(out, Tensor) and out.dtype is not dt.uint64:
         raise RuntimeError(f"Expected result to be of dtype uint64, but got {out.dtype.legacy}")
@@ -58,7 +50,7 @@ def _check_out(out: Any, values: Any) -> None:
 hash_tensor = Op(
     "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0)",
     _hash,
-    check=_check, check_out=_check_out, batch=Leading(call=_hash_batch),
+    check=_check, check_out=_check_out,
 )  # fmt: skip
 publish(hash_tensor)
 

@@ -176,18 +176,18 @@ def _check_edges(edges: Sequence[Any]) -> None:
 _unknown = undifferentiable("derivative for aten::histogram is not implemented")
 publish(
     Op(
-        "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False)"
-        " -> (Tensor hist, Tensor bin_edges)",
-        _histogram,
-        {"self": _unknown, "weight": _unknown},
-        check=_check_histogram,
-        node=NOT_IMPLEMENTED,
-    ),
-    Op(
         "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False)"
         " -> (Tensor hist, Tensor bin_edges)",
         _histogram_with_edges,
         {"self": _unknown, "bins": _unknown, "weight": _unknown},
+        check=_check_histogram,
+        node=NOT_IMPLEMENTED,
+    ),
+    Op(
+        "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False)"
+        " -> (Tensor hist, Tensor bin_edges)",
+        _histogram,
+        {"self": _unknown, "weight": _unknown},
         check=_check_histogram,
         node=NOT_IMPLEMENTED,
     ),

@@ -22,7 +22,7 @@ from ...core.declare import (
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.machine.write import into
 from ...core.state import is_watched, local
-from ...core.values import Array, Backend, Namespace, dt, errors
+from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import add_reduce
 from ..formulas import ones
 from ..pointwise.arithmetic import divide_by
@@ -128,10 +128,6 @@ def _mean_vjp(g: Tensor, self_shape: tuple[int, ...], result_numel: int) -> Tens
     return divide_by.apply(g.expand(self_shape), math.prod(self_shape) // max(result_numel, 1))
 
 
-def _mean_gradient(follow: Any, backend: Backend, g: Array, shape: tuple[int, ...], axes: Any) -> Any:
-    return follow(operator.truediv, backend.xp.broadcast_to(g, shape), math.prod(shape) / g.size)
-
-
 mean_all = Reduction(
     f"mean({WHOLE})",
     _mean,
@@ -143,7 +139,10 @@ mean_all = Reduction(
 )  # fmt: skip
 mean_dim: Reduction = Reduction(
     f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
-    linear=True, on_arrays=in_one_kernel(_mean_gradient), shows="dim keepdim self_sym_numel self_sym_sizes",
+    linear=True, shows="dim keepdim self_sym_numel self_sym_sizes",
+    on_arrays=in_one_kernel(lambda follow, backend, g, shape, axes: (
+        follow(operator.truediv, backend.xp.broadcast_to(g, shape), math.prod(shape) / g.size)
+    )),
 )  # fmt: skip
 publish_total(mean_all, mean_dim)
 
@@ -242,16 +241,14 @@ def _share(xp: Namespace, g: Array, self: Array, result: Array) -> Any:
     return g * xp.exp(self - result)
 
 
-def _shares(follow: Any, backend: Backend, g: Array, shape: Any, axes: Any, self: Array, result: Array) -> Any:
-    return follow(_share, backend.xp, g, self, result)
-
-
 logsumexp = Reduction(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False)",
     _logsumexp,
     lambda g, self, result: g * conj((self - result).exp()),
     integers="float",
-    on_arrays=in_one_kernel(_shares),
+    on_arrays=in_one_kernel(lambda follow, backend, g, shape, axes, self, result: (
+        follow(_share, backend.xp, g, self, result)
+    )),
 )
 publish(logsumexp)
 
@@ -274,15 +271,10 @@ def _into_bools(op: Op, out: Any, values: Sequence[Any]) -> Any:
     return into(out, apply, values, op.name)
 
 
-def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-    return array.any(axis, keepdims=keepdim)
-
-
-def _all(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-    return array.all(axis, keepdims=keepdim)
-
-
-for _name, _kernel in (("any", _any), ("all", _all)):
+for _name, _kernel in (
+    ("any", lambda xp, array, axis, keepdim: array.any(axis, keepdims=keepdim)),
+    ("all", lambda xp, array, axis, keepdim: array.all(axis, keepdims=keepdim)),
+):
     # bool, but uint8 of uint8; no dimensions in the list mean none
     _words: dict[str, Any] = {
         "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "asks": False,

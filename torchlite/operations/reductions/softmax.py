@@ -137,7 +137,7 @@ def _declare(name: str, kernel: Any, back: Op, label: str) -> Along:
     op = _Softmax(
         schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True,
         on_arrays=by_kernel_of(back, renamed={"output": "result"}),
-        seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False), {}),
+        seen_as=lambda self, dim, dtype=None: (f"_{name}", (self, dim, False)),
     )  # fmt: skip
     publish(op)
     return op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, Reduction, describe, publish, published, refused, seen_whole
+from ...core.declare import Along, Op, Reduction, describe, publish, published, published_whole, refused
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, strided, warn_once
@@ -336,11 +336,10 @@ searchsorted = Op(
 publish(searchsorted, method=False)
 
 
-_BUCKETIZE = "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)"
-
-
-@published(_BUCKETIZE, method=False, into=_into_places)
-@seen_whole(_BUCKETIZE, "Tensor")
+@published_whole(
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)", "Tensor", method=False,
+    into=_into_places,
+)  # fmt: skip
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
     for t in (input, boundaries):

@@ -254,6 +254,10 @@ publish(renorm, inplace=True)
 @published("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False)
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
+    if v.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {v.dtype.legacy} instead."
+        )
     if dim == -1:
         return vector_norm.apply(v, pow, None, False, None)
     v.size(dim)  # which there must be

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
@@ -71,33 +71,24 @@ def _joined(grads: Sequence[Tensor | None], self_shape: Ints, split_sizes: Seque
     )  # fmt: skip
 
 
-split_vjp = {
-    "self": lambda grads, self_shape, split_size, dim: _joined(
-        grads, self_shape, _equal_sizes(self_shape[dim], split_size), dim
-    )
-}
-split_with_sizes_vjp = {
-    "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
-}
-split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]", _split, split_vjp, multi=True)
-split_with_sizes = LaidView(
-    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
-    _split_with_sizes, split_with_sizes_vjp, multi=True,
-)
-unsafe_split = LaidOp(
-    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
-    _split, split_vjp, linear=True, batch=LEADING,
-)
-unsafe_split_with_sizes = LaidOp(
-    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
-    _split_with_sizes,
-    split_with_sizes_vjp,
-    linear=True,
-    batch=LEADING,
+def _declare(schema: str, kernel: Callable[..., Any], joined: Callable[..., Tensor]) -> tuple[LaidView, LaidOp]:
+    """What cuts into views, and into pieces that may be written to although they share a history."""
+    shown = LaidView(schema, kernel, {"self": joined}, multi=True)
+    unsafe = LaidOp(f"unsafe_{schema}", kernel, {"self": joined}, linear=True, batch=LEADING)
+    publish(unsafe)
+    return shown, unsafe
+
+
+split, unsafe_split = _declare(
+    "split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]", _split,
+    lambda grads, self_shape, split_size, dim: (
+        _joined(grads, self_shape, _equal_sizes(self_shape[dim], split_size), dim)
+    ),
+)  # fmt: skip
+split_with_sizes, unsafe_split_with_sizes = _declare(
+    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", _split_with_sizes, _joined
 )
 publish(split_with_sizes)
-publish(unsafe_split)
-publish(unsafe_split_with_sizes)
 
 
 def _split_as(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Op, list[Any]]:

@@ -40,7 +40,7 @@ class InPlaceView(Op):
     def __init__(self, viewed: Op, node: str) -> None:
         name = viewed.signature.name
         schema = viewed.signature.text.replace(name, f"{name}_", 1)
-        super().__init__(schema, viewed.kernel, {"self": viewed.rules[0][1].fn}, node=node, shows=viewed.shows)
+        super().__init__(schema, viewed.kernel, {"self": viewed.rules[0][1].said}, node=node, shows=viewed.shows)
         self.viewed = viewed
 
     def apply(self, *values: Any) -> Any:

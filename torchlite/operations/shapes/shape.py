@@ -96,7 +96,7 @@ reshape_alias = LaidView(
     lambda backend, array, size, stride: backend.lay(array, size, stride),
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
-    seen_as=lambda self, size, stride: ("view", (self, size), {}),
+    seen_as=lambda self, size, stride: ("view", (self, size)),
 )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import By, Composite, LaidOp, LaidView, describe, publish
-from ...core.machine import LEADING, Leading, Tensor, TensorBase
+from ...core.declare import By, Composite, Formula, LaidOp, LaidView, describe, publish
+from ...core.machine import LEADING, Leading, Tensor, TensorBase, check_no_overlap
 from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
 from ..formulas import zeros
 from ..making.copy import clone
@@ -55,6 +56,33 @@ def _check_part(part: Any, src: Any) -> None:
         )
 
 
+def _family(
+    name: str, options: str, part: Callable[..., Any], batch: Leading, told: Callable[..., Any] = lambda *given: given,
+    **words: Any,
+) -> tuple[LaidView, LaidOp]:  # fmt: skip
+    """The view of a part, and what puts its gradient into zeros; what replaces the part in a copy is published."""
+    plain, bare = name.partition(".")[0], re.sub("=[^,]*", "", options)
+    names = [option.split()[-1] for option in bare.split(",")]
+    shown = LaidView(
+        f"{name}(Tensor self, {options})", part,
+        {"self": Formula(lambda g, sizes, *given: back.apply(g, sizes, *told(*given)), "g", "self_shape", *names)},
+    )  # fmt: skip
+    back: LaidOp = LaidOp(
+        f"{plain}_backward(Tensor grad_output, int[] input_sizes, {bare})", in_zeros(part), {"grad_output": shown},
+        linear=True, batch=batch,
+    )  # fmt: skip
+    replaced: LaidOp = LaidOp(
+        f"{plain}_scatter(Tensor self, Tensor src, {options})", in_copy(part),
+        {
+            "self": Formula(lambda g, size, *rest: replaced.apply(g, zeros(g, size), *rest), "g", "src_shape", *names),
+            "src": shown,
+        },
+        linear=True, batch=LEADING, shows=" ".join(names), **words,
+    )  # fmt: skip
+    publish(replaced)
+    return shown, back
+
+
 # ---- select: one place along a dimension
 
 
@@ -68,29 +96,8 @@ def _select(backend: Backend, array: Array, dim: int, index: int) -> Any:
     return array[(slice(None),) * dim + (index, ...)]
 
 
-select = LaidView(
-    "select.int(Tensor self, int dim, int index)",
-    _select,
-    {"self": lambda g, self_shape, dim, index: select_backward.apply(g, self_shape, dim, index)},
-)
-select_backward: LaidOp = LaidOp(
-    "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index)",
-    in_zeros(_select),
-    {"grad_output": select},
-    linear=True,
-    batch=Leading(more=1),
-)
-select_scatter: LaidOp = LaidOp(
-    "select_scatter(Tensor self, Tensor src, int dim, int index)",
-    in_copy(_select),
-    {
-        "self": lambda g, src_shape, dim, index: select_scatter.apply(g, zeros(g, src_shape), dim, index),
-        "src": select,
-    },
-    linear=True, batch=LEADING, shows="dim index", complex_gradients=False,
-)  # fmt: skip
+select, _ = _family("select.int", "int dim, int index", _select, Leading(more=1), complex_gradients=False)
 publish(select)
-publish(select_scatter)
 
 
 # ---- slice: a range along a dimension
@@ -112,35 +119,11 @@ def cut_slice(backend: Backend, array: Array, dim: int, start: int | None, end: 
 
 
 _LAST = 2**63 - 1  # where nothing is said of the end of a slice
-_RANGE = "int dim=0, int? start=None, int? end=None, int step=1"
-slice_ = LaidView(
-    f"slice.Tensor(Tensor self, {_RANGE})",
-    cut_slice,
-    {
-        "self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(
-            g, self_shape, dim, start, _LAST if end is None else end, step
-        ),
-    },
-)
-slice_backward: LaidOp = LaidOp(
-    "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",
-    in_zeros(cut_slice),
-    {"grad_output": slice_},
-    linear=True,
-    batch=LEADING,
-)
-slice_scatter: LaidOp = LaidOp(
-    f"slice_scatter(Tensor self, Tensor src, {_RANGE})",
-    in_copy(cut_slice),
-    {
-        "self": lambda g, src_shape, dim, start, end, step: slice_scatter.apply(
-            g, zeros(g, src_shape), dim, start, end, step
-        ),
-        "src": slice_,
-    },
-    linear=True, exact_out=True, batch=LEADING, shows="dim start end step", complex_gradients=False,
+slice_, slice_backward = _family(
+    "slice.Tensor", "int dim=0, int? start=None, int? end=None, int step=1", cut_slice, LEADING,
+    lambda dim, start, end, step: (dim, start, _LAST if end is None else end, step),
+    exact_out=True, complex_gradients=False,
 )  # fmt: skip
-publish(slice_scatter)
 
 
 def check_narrow(shape: Ints, dim: int, start: int, length: int) -> int:
@@ -194,30 +177,7 @@ def _diagonal(backend: Backend, array: Array, offset: int, dim1: int, dim2: int)
     )
 
 
-_DIAGONAL = "int offset=0, int dim1=0, int dim2=1"
-diagonal = LaidView(
-    f"diagonal(Tensor self, {_DIAGONAL})",
-    _diagonal,
-    {"self": lambda g, self_shape, offset, dim1, dim2: diagonal_backward.apply(g, self_shape, offset, dim1, dim2)},
-)
-diagonal_backward: LaidOp = LaidOp(
-    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)",
-    in_zeros(_diagonal),
-    {"grad_output": diagonal},
-    linear=True,
-    batch=Leading(more=1),
-)
-diagonal_scatter: LaidOp = LaidOp(
-    f"diagonal_scatter(Tensor self, Tensor src, {_DIAGONAL})",
-    in_copy(_diagonal),
-    {
-        "self": lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.apply(
-            g, zeros(g, src_shape), offset, dim1, dim2
-        ),
-        "src": diagonal,
-    },
-    linear=True, batch=LEADING, shows="offset dim1 dim2",
-)  # fmt: skip
+diagonal, _ = _family("diagonal", "int offset=0, int dim1=0, int dim2=1", _diagonal, Leading(more=1))
 
 
 def _diag_embed(backend: Backend, array: Array, offset: int, dim1: int, dim2: int) -> Any:
@@ -239,7 +199,6 @@ diag_embed = LaidOp(
     batch=Leading(more=1),
 )
 publish(diagonal)
-publish(diagonal_scatter)
 publish(diag_embed)
 
 
@@ -304,6 +263,7 @@ def _as_strided_scatter(
     storage = backend.storage(array).view(array.dtype).copy()
     part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)  # type: ignore[misc, operator]
     _check_part(part, src)
+    check_no_overlap(part)
     part[...] = src
     return backend.as_strided(storage, array.shape, backend.strides(array), start)
 

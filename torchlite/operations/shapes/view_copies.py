@@ -53,7 +53,7 @@ def copy_of(viewed: Op, by_rows: bool = False) -> Op:
     if overload in ("Tensor", "int"):
         schema = schema.replace(f".{overload}", "", 1)
     return LaidOp(
-        schema, kernel, {"self": viewed.rules[0][1].fn} if viewed.rules else None, check=viewed.check, linear=True,
+        schema, kernel, {"self": viewed.rules[0][1].said} if viewed.rules else None, check=viewed.check, linear=True,
         exact_out=True, batch=copied, into=_into_each, shows=viewed.shows,
         node=f"{viewed.node_class.__name__}_copy",
     )  # fmt: skip

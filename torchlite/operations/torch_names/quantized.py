@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Composite, describe, publish, publish_python
@@ -19,7 +19,7 @@ _ONE = _by_kind("PerTensorAffine")
 _MANY = _by_kind("PerChannelAffine", "PerChannelAffineFloatQParams")
 
 
-def _publish(name: str, read: Callable[[Any], Any], expected: str = "") -> None:
+def _publish(name: str, read: Callable[[Any], Any], expected: str = "", function: bool = True) -> None:
     """A function of a quantized tensor's array; of one with the kind of quantizer that is expected."""
 
     def call(self: Tensor) -> Any:
@@ -33,7 +33,7 @@ def _publish(name: str, read: Callable[[Any], Any], expected: str = "") -> None:
             )
         return read(self._array)
 
-    publish_python(f"{name}(Tensor self)", call)
+    publish_python(f"{name}(Tensor self)", call, function=function)
 
 
 def _scheme(array: Any) -> qscheme:
@@ -44,7 +44,7 @@ def _scheme(array: Any) -> qscheme:
 
 
 _publish("int_repr", lambda array: array.values.clone())
-_publish("qscheme", _scheme)
+_publish("qscheme", _scheme, function=False)  # which is the class
 _publish("q_scale", lambda array: array.quantizer.scale, _ONE)
 _publish("q_zero_point", lambda array: array.quantizer.zero_point, _ONE)
 _publish("q_per_channel_scales", lambda array: array.quantizer.scales.clone(), _MANY)
@@ -62,9 +62,18 @@ def _dequantize(self: Tensor) -> Tensor:
     return real(self._array)
 
 
+def _dequantize_all(given: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    if not given:
+        raise NotImplementedError("There were no tensor arguments to this function (schema aten::dequantize.tensors).")
+    for t in given:
+        if not t.is_quantized:
+            raise missing_kernel_of("dequantize.tensors", t._backend.real)
+    return tuple(map(_dequantize, given))
+
+
 publish(
     Composite("dequantize.self(Tensor self)", _dequantize),
-    Composite("dequantize.tensors(Tensor[] tensors)", lambda given: tuple(map(_dequantize, given))),
+    Composite("dequantize.tensors(Tensor[] tensors)", _dequantize_all),
 )
 Tensor.is_quantized = property(  # type: ignore[assignment, method-assign]
     lambda self: self._backend.quantized, doc="Whether the elements are integers that stand for numbers."
@@ -78,5 +87,5 @@ describe(
     q_per_channel_scales="The scales of a tensor that is quantized by channels.",
     q_per_channel_zero_points="The zero points of a tensor that is quantized by channels.",
     q_per_channel_axis="The dimension of the channels by which a tensor is quantized.",
-    dequantize="The numbers of a quantized tensor, in float32; those that another has, too.",
+    dequantize="The numbers of a quantized tensor, in float32; those that another has, too; of several, those of each.",
 )

@@ -16,7 +16,7 @@ _TAKE_HALF_COMPLEX = """
     std.correction std_mean.correction sub uniform var.correction var_mean.correction where
 """
 # The ops along dimensions, and of those named below, that take types of 8 bits: all elementwise ones say it themselves.
-_TAKE_EIGHT_BITS = "all all.dim all.dims any any.dim any.dims count_nonzero.dim_IntList"
+_TAKE_EIGHT_BITS = "all all.dim all.dims any any.dim any.dims"
 _TAKE_SIGNED_EIGHT_BITS = "_linear _linear.bias addbmm addmm index_put mm"
 # What other ops do not take complex32: their kernels are named like them, or with an ending, or otherwise.
 _NAMED_ALIKE = """
@@ -69,7 +69,7 @@ _NOT_OF_EIGHT_BITS = {
     "isfinite": "isfinite",
     "isinf": "isinf",
     "masked_fill": "masked_fill.Scalar masked_fill.Tensor",
-    "nonzero_count_cpu": "argwhere count_nonzero nonzero",
+    "nonzero_count_cpu": "argwhere count_nonzero count_nonzero.dim_IntList nonzero",
     "norm_cpu": "linalg_vector_norm",
     "std_cpu": "std.correction std_mean.correction var.correction var_mean.correction",
     "tril": "tril",
@@ -79,12 +79,12 @@ _NOT_OF_EIGHT_BITS = {
 # The ops that are not elementwise and take no unsigned integers wider than 8 bits.
 _NOT_UNSIGNED = """
     _linear _linear.bias _trilinear _trilinear.rows addbmm addmm addmv addr amax amin aminmax argmax argmin argwhere
-    baddbmm bincount bmm count_nonzero cummax cummin dot flip gather hash_tensor index_add index_copy
-    index_fill.int_Scalar index_fill.int_Tensor index_put isin linalg_cross masked_fill.Scalar masked_fill.Tensor
-    masked_scatter masked_select max max.dim median median.dim min min.dim mm mode mv nanmedian nanmedian.dim nonzero
-    nonzero_static put reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
-    replication_pad3d rot90 scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
-    take trace tril triu vdot
+    baddbmm bincount bmm count_nonzero count_nonzero.dim_IntList cummax cummin dot flip gather hash_tensor index_add
+    index_copy index_fill.int_Scalar index_fill.int_Tensor index_put index_select isin linalg_cross masked_fill.Scalar
+    masked_fill.Tensor masked_scatter masked_select max max.dim median median.dim min min.dim mm mode mv nanmedian
+    nanmedian.dim nonzero nonzero_static put reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
+    replication_pad2d replication_pad3d rot90 scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add
+    scatter_reduce.two take trace tril triu vdot
 """
 
 
@@ -103,7 +103,7 @@ lacking[dt.float8_e8m0fnu] = frozenset(kernel_names) - {*_TAKE_EIGHT_BITS.split(
 _signed = lacking[dt.float8_e8m0fnu] - {*_TAKE_SIGNED_EIGHT_BITS.split()}
 lacking.update(dict.fromkeys(dt.EIGHT_BITS - {dt.float8_e8m0fnu}, _signed))
 kernel_names |= {"bincount": "bincount_cpu", "masked_select": "masked_select"}
-kernel_names["nonzero_static"] = "nonzero_count_cpu"
+kernel_names |= {"index_select": "index_select", "nonzero_static": "nonzero_count_cpu"}
 lacking.update(dict.fromkeys(dt.UNSIGNED, frozenset(_NOT_UNSIGNED.split())))
 # What moves no elements, or only rows of them, needs no kernel.
 idle.update(dict.fromkeys(("gather", "scatter.src", "scatter.value"), lambda self, dim, index, *_: not index.numel()))
@@ -117,6 +117,8 @@ idle.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), lambda _, a, b, *more: 
 idle["index_put"] = lambda self, indices, values, *_: values.dtype is not self.dtype  # which is refused otherwise
 idle["isin"] = lambda elements, test_elements, *_: not isinstance(test_elements, TensorBase)
 idle["rot90"] = lambda self, k, dims: idle["flip"](self, ((), dims[1:], dims, dims[:1])[k % 4])
+idle["index_select"] = lambda self, *_: self.dim() > 1
+idle["count_nonzero.dim_IntList"] = lambda self, dim: len(dim) > 0
 idle["count_nonzero"] = lambda self, dim: dim is not None  # which is counted by the overload of several
 idle["flip"] = lambda self, dims: not any(self.shape[d] > 1 for d in dims if self.dim() - 1 in (d, d + self.dim()))
 computed_wide.update(("_linear", "_linear.bias", "addmm", "addmv", "baddbmm", "bmm", "mm", "mv"))

@@ -13,13 +13,6 @@ from ..utils import decoder
 from ..utils.common import StreamWrapper, get_file_binaries_from_pathnames, get_file_pathnames_from_root
 from .wrapping import IterableWrapper
 
-__all__ = [
-    "FileListerIterDataPipe",
-    "FileOpenerIterDataPipe",
-    "RoutedDecoderIterDataPipe",
-    "StreamReaderIterDataPipe",
-]
-
 
 class _Sized(IterDataPipe[Any]):
     """A pipe that is told how long it is."""
