@@ -195,7 +195,7 @@ def test_matmul_refuses_as_what_it_comes_to():
             for shape in [(2,), (8,), (2, 2), (8, 2)]:
                 for dtype in (torch.float64, torch.bool):
                     _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype))
-                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype), out=torch.zeros(2, 2))
+                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype), out=torch.zeros(0))
 
     program()
 
@@ -215,114 +215,39 @@ def test_distances_ask_for_histories_before_dtypes():
     program()
 
 
-# ---- passes
-
-
-@pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("factors", [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
-def test_products_of_zeros_behind_a_bit_move_nothing_whatever_the_gradient(factors, create_graph):
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_resized_out_with_bits_has_a_place_for_each_element():
     @same_story
     def program(torch, tell):
-        x = torch.tensor(factors, requires_grad=True)
-        for y in (x._neg_view(), torch.complex(x * 0, -x).conj().imag):
-            for g in (float("-inf"), float("nan"), 2.0):
-                for of in (y.prod(), y.prod(0)):
-                    tell(torch.autograd.grad(of, x, torch.tensor(g), create_graph=create_graph)[0].tolist())
+        x = torch.arange(2.0) + 1
+        for size in (1, 2, 3):
+            for write in (
+                lambda out: torch.mul(x, x, out=out),
+                lambda out: torch.sin(x, out=out),
+                lambda out: torch.index_select(x, 0, torch.tensor([0, 1]), out=out),
+                lambda out: torch.where(x > 1, x, x, out=out),
+                lambda out: torch.clamp(x, 0, 1, out=out),
+            ):
+                _tried(tell, write, torch.zeros(1).expand(size)._neg_view())
+                _tried(tell, write, torch.zeros(1).expand(size))
 
     program()
 
 
 @same_story
-def test_the_gradient_of_an_empty_pair_is_viewed_as_complex_whatever_its_steps(torch, tell):
-    x = torch.tensor([-0.75, 1.75], dtype=torch.complex128, requires_grad=True)
-    pairs = torch.view_as_real(torch.addcmul(x[2:], x[2:], x[2:], value=1.5).tensor_split(1, 0)[0])
-    tell(torch.autograd.grad(pairs.relu(), x, torch.zeros(0, 2, dtype=torch.float64))[0])
-
-
-@same_story
-def test_what_cannot_be_differentiated_twice_says_so_before_other_nodes(torch, tell):
-    class Once(torch.autograd.Function):
+def test_indices_that_require_grad_record_no_write(torch, tell):
+    class View(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
-            return x.sin()
+            return x.view_as(x)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
         def backward(ctx, grad):
-            return grad * 2
+            return grad
 
-    x = torch.tensor([-0.5, 2.0, -0.5], requires_grad=True)
-    part = x.clone().chunk(1, 0)[0]
-    (g,) = torch.autograd.grad((part * Once.apply(part.atan())).sum(), x, create_graph=True)
-    part.detach().zero_()
-    g.sum().backward()
-
-
-@same_story
-def test_of_what_was_written_through_a_view_only_the_gradients_asked_for_are_computed(torch, tell):
-    def written(base):
-        base[::2, -1] = number
-        return base
-
-    x = torch.tensor([[-0.5], [-1.0], [1.25], [0.5]], dtype=torch.complex128, requires_grad=True)
-    number = torch.tensor(-0.75, requires_grad=True)  # to which no complex gradient goes
-    for made in (lambda: written(x * 2), lambda: written((number + x).clone())):
-        for of in (x, number, [x, number]):
-            _tried(tell, torch.autograd.grad, made().real.sum(), of)
-
-
-@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
-def test_hooks_give_back_a_view_made_without_gradients_as_one_that_requires_grad(mode):
-    @same_story
-    def program(torch, tell):
-        x = torch.tensor([[1.75, -0.25]], requires_grad=True)
-        y = x.sin()
-        with getattr(torch, mode)():
-            view = y.unsqueeze(2)
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double(), lambda t: t.float()):
-            z = view.cos()
-            again = torch.utils.checkpoint.checkpoint(torch.cos, view, use_reentrant=True)
-        kept = z.grad_fn._saved_self
-        tell(kept.requires_grad, kept.is_leaf, kept.grad_fn)
-        (z + again).sum().backward()
-        tell(view.grad, x.grad)
-
-    program()
-
-
-@same_story
-def test_what_retains_its_gradient_is_not_asked_for_its_history_again(torch, tell):
-    x = torch.ones(2, 4, requires_grad=True) * 2
-    part = x.chunk(3, 1)[0]
-    part.retain_grad()
-    x.t_()
-    part.retain_grad()
-    tell(part._is_view())
-    y = torch.ones(2, requires_grad=True) * 2
-    for _ in range(2):
-        y.retain_grad()
-        y.mul_(3)
-        tell(y.retains_grad)
-    y.sum().backward()
-    tell(y.grad)
-
-
-@pytest.mark.parametrize("grad", [True, False])
-def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
-    pytest.importorskip("torch._decomp.decompositions_for_jvp")  # warns when first loaded
-
-    @same_story
-    def program(torch, tell):
-        x = torch.tensor([-1.25, -1.25], requires_grad=True) * 2
-        with torch.no_grad():
-            view = x[:]
-        x.sub_(1)
-        with torch.set_grad_enabled(grad):
-            _tried(tell, torch.func.jvp, lambda x: x > 0, (view,), (torch.ones(2),))
-            _tried(tell, torch.func.jvp, lambda x: 3, (view,), (torch.ones(2),))
-            _tried(tell, torch.func.jacfwd(lambda x: (x > 0).float()), view)
-
-    program()
+    for index in (torch.tensor([1.5], requires_grad=True) * 1, torch.tensor([1])):
+        for value in (True, torch.tensor(1.0), torch.ones(3, 3)):
+            _tried(tell, View.apply(torch.zeros(4, 2)).__setitem__, index, value)
 
 
 # ---- warnings and refusals
@@ -340,6 +265,68 @@ def test_numbers_are_looked_at_after_the_places_they_go_to():
                 _tried(tell, x.scatter, 0, torch.zeros(0, 1, dtype=torch.int64), value)
 
     program()
+
+
+def test_values_with_too_many_dimensions_are_put_nowhere():
+    @same_story
+    def program(torch, tell):
+        for shape in [(2,), (3, 2)]:
+            for places in ([1], [0, 1], [[0, 1]], [True, False]):
+                for of_values in [(), (1,), (1, 1), (1, 1, 1), (1, 2), (2, 1)]:
+                    x, index, values = torch.zeros(shape), torch.tensor(places), torch.ones(of_values)
+                    _tried(tell, x.index_put, (index,), values)
+                    _tried(tell, x.__setitem__, index, values)
+                    tell(x)
+
+    program()
+
+
+def test_rows_that_are_cut_to_nothing():
+    @same_story
+    def program(torch, tell):
+        for mode in ("reflect", "replicate"):
+            for pad in [(-9, -9), (-2, -2), (-4, 0), (0, -4), (1, -9), (-3, 0)]:
+                for shape in [(2, 3, 4), (2, 4)]:
+                    _tried(tell, torch.nn.functional.pad, torch.ones(shape), pad, mode=mode)
+        tell(torch.nn.functional.pad(torch.ones(2, 3, 4), (-4, 1), mode="circular").shape)
+
+    program()
+
+
+def test_places_in_nothing_are_refused_before_values():
+    @same_story
+    def program(torch, tell):
+        for shape in [(2, 0), (0, 2), (2, 3)]:
+            for places in ([0], [], [[0, 1]]):
+                for dtype in (torch.float32, torch.float64):
+                    for of_values in [(), (2,), (3, 3), (0,)]:
+                        index = torch.tensor(places, dtype=torch.int64)
+                        x, values = torch.zeros(shape, dtype=torch.float64), torch.ones(of_values, dtype=dtype)
+                        _tried(tell, x.index_put, (index,), values)
+                        _tried(tell, x.__setitem__, (slice(None), index), values)
+
+    program()
+
+
+@same_story
+def test_numbers_behind_a_bit_are_asked_for_their_history(torch, tell):
+    x = torch.ones(3, 4, requires_grad=True) * 2
+    with torch.no_grad():
+        view, behind = x.view(3, 4, 1), x._neg_view()
+    x.mul_(2)
+    for t in (view, behind, behind.detach()):
+        _tried(tell, t.tolist)
+    _tried(tell, torch.nn.functional.pad, view, (1, 1), mode="reflect")
+
+
+@same_story
+def test_images_are_asked_for_their_history_before_their_size(torch, tell):
+    x = torch.ones(3, 4, requires_grad=True) * 2
+    images = x[:, :2].view(3, 2, 1).mH
+    nothing = images.split([1, 0], -2)[1]
+    x.mul_(2)
+    _tried(tell, torch.nn.functional.interpolate, nothing, size=5, mode="linear")
+    _tried(tell, torch.nn.functional.interpolate, nothing.detach(), size=5, mode="linear")
 
 
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])

@@ -1,6 +1,7 @@
 """What entries of `known.py` look at: of a difference, of a program, of what PyTorch makes of it."""
 
 import importlib
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -61,10 +62,10 @@ def close(d: Difference, by: float) -> bool:
     return d.field == "values" and listed(d) and off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
 
 
-def all_of_resizing(d: Difference) -> bool:
-    """Whether all that is not told by both is that something is resized."""
+def all_apart(d: Difference, beginning: str) -> bool:
+    """Whether all warnings that are not given by both begin so."""
     apart = [said for said in (*d.expected, *d.actual) if (said in d.expected) != (said in d.actual)]
-    return all(said.startswith("UserWarning: An output with one or more") for said in apart)
+    return all(said.startswith(f"UserWarning: {beginning}") for said in apart)
 
 
 def tells_of_detached(d: Difference) -> bool:
@@ -147,7 +148,8 @@ def takes_inference(program: Program) -> bool:
 
 def overlapping(t: Any) -> bool:
     """Whether some elements of a tensor lie in one place."""
-    return t.numel() > 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    steps = [[s * i for i in range(n)] for n, s in zip(t.shape, t.stride())]
+    return len(set(map(sum, itertools.product(*steps)))) < t.numel()
 
 
 def takes_overlapping(program: Program) -> bool:
@@ -161,6 +163,13 @@ def writes_overlapping(program: Program) -> bool:
     versions = [(t, t._version) for t in run.tensors().values() if not t.is_inference() and overlapping(t)]
     run.step(program[-1])
     return any(t._version != version for t, version in versions)
+
+
+def tied(program: Program, d: Difference) -> bool:
+    """Whether the places that differ, along the last dimension of what the last line takes, hold equal elements."""
+    t = taken(program)[0]
+    wanted, found = (importlib.import_module("torch").tensor(of).reshape(d.shape) for of in (d.expected, d.actual))
+    return t.dim() == len(d.shape) and bool((t.gather(-1, wanted) == t.gather(-1, found)).all())
 
 
 def packed(program: Program) -> bool:

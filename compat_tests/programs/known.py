@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .compare import Difference
 from .evidence import (
-    all_of_resizing,
+    all_apart,
     all_zero,
     anywhere,
     close,
@@ -30,9 +30,11 @@ from .evidence import (
     row_by_row,
     same_but_for_signs,
     says,
+    taken,
     takes_inference,
     takes_overlapping,
     tells_of_detached,
+    tied,
     where_it_matters,
     writes_overlapping,
 )
@@ -57,6 +59,7 @@ NORMS = "_norm|BatchNorm|LayerNorm"
 PRODUCTS = r"matmul|inner|\bmm\(|addmm|\bdot\(|linear|tensordot|einsum"
 IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
 LEAPS = r"type_as|logical_not|atan2|\.log(2|10|1p)?\(|\*\* -"  # of bools, of what is near to 0, of zeros of two signs
+REDUCTIONS = "amax|amin|sum|nansum|prod|var|std|norm|any|all|argmax|argmin"
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 
@@ -92,7 +95,7 @@ KNOWN = (
         lambda program, d: (
             anywhere(program, r"_neg_view|conj\(\)") and anywhere(program, r"squeeze_\(|transpose_\(|t_\(")
             and (d.stage == "gradients" or says(d.expected, "returned an invalid gradient"))
-            and says(d.actual, "expanded size|invalid for input of size|match the broadcast shape|an invalid gradient")
+            and says(d.actual, "expanded size|invalid for input of size|match the broadcast shape|invalid gradient")
         ),
     ),
     Known(
@@ -291,7 +294,8 @@ KNOWN = (
         "told of resized outs",
         "PyTorch resizes what it is given before it refuses a call, for what it finds as it computes",
         lambda program, d: (
-            d.field == "warnings" and "out=" in program[-1].line and all_of_resizing(d) and refused(program)
+            d.field == "warnings" and "out=" in program[-1].line and all_apart(d, "An output with one or more")
+            and refused(program)
         ),
     ),
     Known(
@@ -324,14 +328,17 @@ KNOWN = (
         "which error of a pass comes first",
         "where several things are wrong in a pass, each library tells of the first it comes to: nodes are numbered as "
         "they are made, and PyTorch's functions are made of other nodes",
-        lambda program, d: d.stage == "gradients" and says(d.expected, IN_A_PASS) and says(d.actual, IN_A_PASS),
+        lambda program, d: (
+            (d.stage == "gradients" or says(program[-1].line, r"autograd\.grad\(|backward\("))
+            and says(d.expected, IN_A_PASS) and says(d.actual, IN_A_PASS)
+        ),
     ),
     Known(
         "what an error leaves behind",
         "a call that is refused may have resized `out=`, or written the elements before the wrong one",
         lambda program, d: (
             d.field in ("values", "shape", "stride()", "untyped_storage().nbytes()", "storage_offset()")
-            and says(program[-1].line, r"out=|index_fill_|index_add_|index_put_|\] ") and refused(program)
+            and says(program[-1].line, r"out=|index_fill_|index_add_|index_copy_|index_put_|\] ") and refused(program)
         ),
     ),
     Known(
@@ -351,7 +358,7 @@ KNOWN = (
             d.stage == "gradients"
             and (
                 (d.field == "values" and anywhere(program, r"\.data\.mul_"))
-                or (tells_of_detached(d) and anywhere(program, f"{TRANSFORM}|cosine_similarity"))
+                or (tells_of_detached(d) and anywhere(program, rf"{TRANSFORM}|cosine_similarity|F\.linear"))
             )
         ),
     ),
@@ -370,7 +377,7 @@ KNOWN = (
         "PyTorch tells of a 0-dim tensor's first size, which is whatever its memory held before",
         lambda program, d: (
             d.field == "error's text"
-            and says(d.expected, "index .* is out of bounds for dimension 0 with size 1")
+            and says(d.expected, "index .* is out of bounds for dimension 0 with size [1-9]")
             and says(d.actual, "index .* is out of bounds for dimension 0 with size 0")
         ),
     ),
@@ -388,6 +395,49 @@ KNOWN = (
             d.expected is None
             and says(d.actual, r'"(lu|linalg_eigh|linalg_svd|cholesky|ldl_factor_kernel)_cpu" not implemented for')
         ),
+    ),
+    Known(
+        "gradients of nothing",
+        "PyTorch's cummax and cummin give an operand without elements itself as its gradient",
+        lambda program, d: (
+            d.stage == "told" and d.field == "requires_grad" and 0 in d.shape and anywhere(program, "cummax|cummin")
+        ),
+    ),
+    Known(
+        "ties among the largest",
+        "which of equal elements topk gives depends on how it is sorted",
+        lambda program, d: (
+            d.field == "values" and says(program[-1].line, r"\.topk\(") and listed(d) and tied(program, d)
+        ),
+    ),
+    Known(
+        "pulled back in inference mode",
+        "what PyTorch's vjp pulls back is recorded there too, which nothing that it is made of is",
+        lambda program, d: (
+            says(program[-1].mode, "inference") and says(program[-1].line, r"func\.vjp")
+            and says(d.expected, "element 0 of tensors does not require grad")
+        ),
+    ),
+    Known(
+        "reduced into one place",
+        "PyTorch does not look whether elements of out= lie in one place where it reduces, and reduces all into that",
+        lambda program, d: (
+            d.expected is None and says(d.actual, "more than one element of the written-to tensor")
+            and says(program[-1].line, rf"torch\.({REDUCTIONS})\(.*out=")
+        ),
+    ),
+    Known(
+        "blocks of nothing",
+        "gradients of block_diag count no row for a vector without elements, which has one in the result",
+        lambda program, d: (
+            d.stage == "gradients" and d.field == "values" and says(program[-1].line, "block_diag")
+            and any(t.dim() == 1 and not t.numel() for t in taken(program))
+        ),
+    ),
+    Known(
+        "places in nothing",
+        "PyTorch's index_fill shows the memory that it fills, of which there is none, before it looks at places",
+        lambda program, d: says(program[-1].line, "index_fill") and says(d.expected, "setStorage: sizes"),
     ),
     Known(
         "names of C's types",
@@ -473,7 +523,7 @@ KNOWN = (
         "torchlite has no complex numbers of float16",
         lambda program, d: (
             says(d.actual, r"no tensors of torch\.complex32|ComplexHalf|complex_cpu\W not implemented for 'Half'")
-            or (d.field == "warnings" and all(said.startswith("UserWarning: ComplexHalf") for said in d.expected))
+            or (d.field == "warnings" and all_apart(d, "ComplexHalf"))
         ),
     ),
     Known(

@@ -56,41 +56,44 @@ def _roots(places: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> l
     """The edges of the outputs, each with the gradient that enters there."""
     if len(grads) < len(places):
         raise RuntimeError(f"got {len(places)} tensors and {len(grads)} gradients")
-    roots = [_root(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=False))]
-    for at, (edge, _) in enumerate(roots):
-        if edge is None:
+    weights = [_weight(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=False))]
+    edges = []
+    for at, place in enumerate(places):
+        edges.append(_edge(place))
+        if edges[at] is None:
             raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
-    return roots
+    return [_entering(at, edge, g) for at, (edge, g) in enumerate(zip(edges, weights, strict=True))]
 
 
-def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
+def _entering(at: int, edge: Any, g: Any) -> tuple[Any, Tensor]:
+    """An edge and the gradient that enters there, as the node expects it even if the tensor was changed since."""
+    shape, d = edge[0].output_forms[edge[1]][:2] if edge.__class__ is tuple else (edge._array.shape, edge.dtype)
+    return edge, g if g.dtype is d and g._array.shape == shape else engine.fitted(g, shape, d, at, None)
+
+
+def _weight(at: int, place: Any, g: Any, create_graph: bool) -> Any:
+    """The gradient of an output: a given one that fits, or one; None where the output requires none."""
     if isinstance(place, TensorBase):
         shape, d, backend = place._array.shape, place.dtype, place._backend.home
     elif place.__class__ is GradientEdge:
         shape, d, backend = place.node.output_forms[place.output_nr]
     else:
         raise AssertionError("Expected output to be a torch.Tensor")
-    edge = _edge(place)
     if g is None:
-        if edge is None:
-            return None, None
+        if isinstance(place, TensorBase) and not requires_grad(place):
+            return None
         if shape and any([n != 1 for n in shape]):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not d.is_floating_point:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {d!r}")
         if isinstance(place, TensorBase) and (place._backend.handed or local.state.mode.seer is not None):
             alike = functools.partial(functions["ones_like"], memory_format=preserve_format)
-            g = local.state.within(silent(local.state.mode), alike, place)
-        else:
-            one = backend.asarray(1, d.numpy)
-            g = wrap(one.reshape(shape) if shape else one, d, backend)
-    elif not isinstance(g, TensorBase):
+            return local.state.within(silent(local.state.mode), alike, place)
+        one = backend.asarray(1, d.numpy)
+        return wrap(one.reshape(shape) if shape else one, d, backend)
+    if not isinstance(g, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    else:
-        g = _given(at, g, shape, d, backend, create_graph)
-    if edge.__class__ is tuple:  # which says what it expects even if the tensor was changed since
-        shape, d = edge[0].output_forms[edge[1]][:2]
-    return edge, g if g.dtype is d and g._array.shape == shape else engine.fitted(g, shape, d, at, None)
+    return _given(at, g, shape, d, backend, create_graph)
 
 
 def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Backend, create_graph: bool) -> Tensor:
@@ -234,7 +237,7 @@ def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequ
                 f"output[{at}] has a shape of {place.shape}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap."
             )
-    weights = [_root(0, place, w, False)[1] if w is None else w for place, w in zip(places, weights, strict=False)]
+    weights = [_weight(0, place, w, False) if w is None else w for place, w in zip(places, weights, strict=False)]
     used: list[bool] = []
 
     def vjp(*given: Any) -> tuple[Any, ...]:

@@ -56,9 +56,10 @@ class InPlace(Recording):
             check_own(self, self_)
         backend = self_._backend
         recording = False
-        for value in values[1:]:
+        recorded = [i for i, _ in self.rules] if state.mode.grad else ()
+        for i, value in enumerate(values[1:], 1):
             for t in tensors_in(value):
-                recording = recording or (state.mode.grad and requires_grad(t))
+                recording = recording or (i in recorded and requires_grad(t))
                 if t._backend.level > backend.level:
                     backend = t._backend
         if backend is not self_._backend:

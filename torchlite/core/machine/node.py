@@ -77,21 +77,35 @@ def dated(t: Tensor) -> Tensor:
 
 
 class DetachedCounter(Counter):
-    """The counter of a tensor that `detach_()` was called on: one ahead, so that what was saved before is refused."""
+    """The counter of a tensor detached in place: one ahead for each time, so that what was saved before is refused."""
 
-    __slots__ = ("since", "writes")
+    __slots__ = ("ahead", "first", "since", "writes")
 
     def __init__(self, writes: Counter) -> None:
         self.writes = writes
-        self.since = writes.n
+        self.ahead = 0
+        self.first = self.since = writes.n  # what it was at when the tensor was first detached, and last
 
     @property
     def n(self) -> int:
-        return self.writes.n + 1
+        return self.writes.n + self.ahead
 
     @n.setter
     def n(self, value: int) -> None:
-        self.writes.n = value - 1
+        self.writes.n = value - self.ahead
+
+    def detach(self) -> None:
+        self.since = self.n
+        self.ahead += 1
+
+    @property
+    def still(self) -> bool:
+        """Whether there was no write since."""
+        return self.since == self.n - 1
+
+    def written(self, n: int) -> int:
+        """How many writes there were when it was at `n`; between the first time and the last, no fewer than this."""
+        return n if n <= self.first else max(n - self.ahead, self.first)
 
 
 class _Unversioned(Counter):

@@ -271,19 +271,21 @@ def _number_tensor(value: Any) -> Tensor:
 def detached_since(tensor: Tensor, version: int) -> bool:
     """Whether a tensor was detached in place, and never written to, since it had that version."""
     counter = tensor._counter
-    return counter.__class__ is DetachedCounter and counter.since == counter.writes.n == version
+    return counter.__class__ is DetachedCounter and counter.still and counter.since == version
 
 
 def stale(
     node: Node | None, tensor: Tensor, version: int, expected: int, output: int, takes_detached: bool = False
 ) -> RuntimeError:
     """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
-    detached = tensor._counter.__class__ is DetachedCounter and expected <= tensor._counter.since
-    if detached and not takes_detached:
-        return RuntimeError(
-            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
-            "please use out-of-place `.detach()` instead"
-        )
+    counter = tensor._counter
+    if isinstance(counter, DetachedCounter):
+        if expected <= counter.since and tensor._edge is None and not takes_detached:
+            return RuntimeError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
+                "supported, please use out-of-place `.detach()` instead"
+            )
+        version, expected = counter.written(version), counter.written(expected)
     edge = resolve(tensor) if node is None else None  # a view that may not have been written to says so instead
     if edge.__class__ is tuple:
         node, output = edge
@@ -291,7 +293,7 @@ def stale(
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor._array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
-        f"{who} is at version {version - detached}; expected version {expected} instead. Hint: "
+        f"{who} is at version {version}; expected version {expected} instead. Hint: "
         + (_BLIND if _mode.local.state.mode.anomaly is None else _WATCHED)
     )
 

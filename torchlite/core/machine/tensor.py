@@ -350,8 +350,8 @@ class Tensor(TensorBase):
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        version = version_of(self)
-        return version - 1 if self._counter.__class__ is DetachedCounter else version
+        counter = self._counter
+        return counter.writes.n if counter.__class__ is DetachedCounter else version_of(self)
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""

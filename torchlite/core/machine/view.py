@@ -138,7 +138,7 @@ def follow_bases(tensors: Sequence[Tensor]) -> None:
 def _only_detached(base: Tensor, view: View) -> bool:
     """Whether the base was not written to since the view was last read, but only lost its history to `detach_`."""
     counter = base._counter
-    return counter.__class__ is DetachedCounter and view.seen == counter.since == counter.writes.n
+    return counter.__class__ is DetachedCounter and counter.still and view.seen == counter.since
 
 
 def _from_nowhere(made: Tensor) -> tuple[Any, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import LaidOp, describe, publish, publish_python
-from ...core.machine import LEADING, Tensor, fitting_array
+from ...core.machine import LEADING, Tensor, fitting_array, resolve
+from ...core.state import local
 from ...core.values import Array, Backend, dense_strides, dt, errors
 from ..making.windows import like
 from ..vocabulary import zero_gradient
@@ -99,6 +100,7 @@ def _replicated(i: int, size: int, kept: range) -> int:
 
 
 def _from_the_other_end(i: int, size: int, kept: range) -> int:
+    kept = kept or range(size)  # where nothing is kept, PyTorch leaves memory as it is
     return kept[(i - kept.start) % len(kept)]
 
 
@@ -155,6 +157,8 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
             if n + before + after < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
         return
+    if local.state.mode.grad:
+        resolve(self)  # the history, which may not be asked for, is asked for first
     if 0 in shape[len(shape) - dims - 1 :]:
         raise RuntimeError(
             f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
@@ -167,6 +171,8 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
                 f"({pairs[d][0]}, {pairs[d][1]}) at dimension {d} of input {list(shape)}"
             )
     made = [n + before + after for n, (before, after) in zip(shape, pairs)]
+    if dims == 1 and made[-1] < 1:
+        raise RuntimeError(f"input (W: {shape[-1]}) is too small. Calculated output W: {made[-1]}")
     if min(made) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(made)}: {made}")
     if self.dtype is dt.bool_:

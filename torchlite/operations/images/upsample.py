@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from ...core.declare import Formula, LaidOp
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Tensor, resolve
+from ...core.state import local
 from ...core.values import Array, Backend, dt
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
@@ -99,6 +100,8 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
         if not all([abs(n) < 2.0**63 for n in exact]):
             raise RuntimeError("value cannot be converted to type int64_t without overflow")
         output_size = tuple(map(math.floor, exact))
+    if local.state.mode.grad:
+        resolve(self)  # the history, which may not be asked for, is asked for first
     if min(shape[2:]) <= 0 or min(output_size) <= 0:
         have, made = [
             ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - dims :], size)) for size in (shape[2:], output_size)

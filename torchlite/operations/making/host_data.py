@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, aten, function, method
-from ...core.machine import Tensor, TensorBase, computed, dispatch, functions, needs_dispatch, wrap
+from ...core.machine import Tensor, TensorBase, computed, dispatch, functions, needs_dispatch, resolve, wrap
 from ...core.machine.view import requires_grad as wants_grad
 from ...core.memory import borrowed, lend
 from ...core.native import quick
@@ -293,6 +293,8 @@ def tolist(self: Tensor) -> Any:
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     look_past_forms()
+    if self._backend.lazy and local.state.mode.grad:
+        resolve(self)  # the bits are resolved by a step that asks for the history, which may be refused
     self = computed(self)
     host = self._backend.real.read(self._array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()

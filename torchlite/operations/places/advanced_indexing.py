@@ -140,8 +140,10 @@ def _check_shapes(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], 
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {said}"
         ) from None
+    picked = [d for d, p in enumerate(numbers) if p.__class__ is not slice]
+    if 0 not in wide and 0 in [shape[d] for d in picked]:
+        raise IndexError("index is out of bounds for dimension with size 0")
     if values is not None:
-        picked = [d for d, p in enumerate(numbers) if p.__class__ is not slice]
         rest = [n for d, n in enumerate(shape) if d not in picked]
         made = (*wide, *rest)
         made = tuple([made[d] for d in _order(picked, len(wide), len(rest))])
@@ -311,6 +313,8 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Array
             beside = (1,) * (self.ndim - dim - mask.ndim)
             xp.copyto(self, values.reshape(()), where=mask.reshape((*mask.shape, *beside)))
         elif not accumulate:
+            if values.ndim > 1 and values.shape[0] == 1:  # which NumPy leaves out where there are too many dimensions
+                _check_shapes(xp, self.shape, places, values)
             self[places] = values
         elif one_mask:
             self[places] += values  # a mask names no place twice

@@ -38,7 +38,7 @@ class Picking(Op):
             raise TypeError(f"{self.signature.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         wanted = self.gives or values[0].dtype
         check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
-        if not self.resizes_first:
+        if not (self.resizes_first or out._backend.lazy):
             check_no_overlap(out._array)
         over = None if self.over is None else self.signature.by_name[self.over]
         for at, value in enumerate(values):

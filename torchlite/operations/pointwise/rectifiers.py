@@ -75,11 +75,12 @@ leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=Fal
 
 
 def _prelu_bends(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Any, ...]:
+    """Zero counts among the positive numbers here."""
     to_self, to_weight = [grad_output.new_zeros(self.shape) if g is None else g for g in grads]
     return (
-        where(self > 0, to_self, to_self * weight + to_weight * self),
-        where(self > 0, 0, grad_output * to_weight),
-        where(self > 0, 0, grad_output * to_self),
+        where(self >= 0, to_self, to_self * weight + to_weight * self),
+        where(self >= 0, 0, grad_output * to_weight),
+        where(self >= 0, 0, grad_output * to_self),
     )
 
 

@@ -432,10 +432,10 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
     elif (m, n) == (2, 1):
         _check_mv_out(out, values)
     elif m > 2 >= n and a._array.shape[-1] == b._array.shape[0]:
-        if not _folds(a):
-            check_out_dtype("bmm", b.dtype, out.dtype, exact=True)
-        elif n == 1:
+        if n == 1 and _folds(a):
             check_vector_dtypes(out.dtype, a.dtype, b.dtype)
+        else:
+            check_out_dtype("mm", a.dtype if _folds(a) else b.dtype, out.dtype, exact=True)
     elif m == n == 2:
         mm.check_out(out, values)  # type: ignore[misc]
 

@@ -129,8 +129,10 @@ def detach_(self: Tensor) -> Tensor:
         written = self._edge[0].last_written(self) if self._edge[0].__class__ is CopySlices else None
         if written is not None:
             resolve(written)  # a view last written through keeps the history that leads here
-        if self._counter.__class__ is not DetachedCounter:
-            self._counter = DetachedCounter(shared_counter(self))
+        counter: Any = self._counter
+        if counter.__class__ is not DetachedCounter:
+            counter = self._counter = DetachedCounter(shared_counter(self))
+        counter.detach()
     self._edge = None
     stop(self)
     return self
