@@ -56,19 +56,22 @@ def _roots(places: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> l
     """The edges of the outputs, each with the gradient that enters there."""
     if len(grads) < len(places):
         raise RuntimeError(f"got {len(places)} tensors and {len(grads)} gradients")
-    weights = [_weight(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=False))]
-    edges = []
+    weights, roots = [], []
     for at, place in enumerate(places):
-        edges.append(_edge(place))
-        if edges[at] is None:
+        weights.append(_weight(at, place, grads[at], create_graph))
+    for at, place in enumerate(places):
+        edge = _edge(place)
+        if edge is None:
             raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
-    return [_entering(at, edge, g) for at, (edge, g) in enumerate(zip(edges, weights, strict=True))]
-
-
-def _entering(at: int, edge: Any, g: Any) -> tuple[Any, Tensor]:
-    """An edge and the gradient that enters there, as the node expects it even if the tensor was changed since."""
-    shape, d = edge[0].output_forms[edge[1]][:2] if edge.__class__ is tuple else (edge._array.shape, edge.dtype)
-    return edge, g if g.dtype is d and g._array.shape == shape else engine.fitted(g, shape, d, at, None)
+        roots.append((edge, weights[at]))
+    for at, (edge, g) in enumerate(roots):
+        if edge.__class__ is tuple:  # which says what it expects even if the tensor was changed since
+            shape, d, _ = edge[0].output_forms[edge[1]]
+        else:
+            shape, d = edge._array.shape, edge.dtype
+        if g.dtype is not d or g._array.shape != shape:
+            roots[at] = edge, engine.fitted(g, shape, d, at, None)
+    return roots
 
 
 def _weight(at: int, place: Any, g: Any, create_graph: bool) -> Any:

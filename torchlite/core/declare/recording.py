@@ -249,7 +249,10 @@ class Recording(Declaration):
 def asked_of(node: OpNode, listed: bool) -> Sequence[Any]:
     """A node's edges, with None for those that the pass in which it runs asks nothing of; of a list all or none."""
     edges, task = node.next_edges, local.state.task
-    if task is None or task.wanted is None or not isinstance(task.node, Node) or not task.node.runs(node):
+    if task is None or task.wanted is None:
         return edges
-    asked: Sequence[Any] = task.asked(task.node.next_edges)
+    running = task.node
+    if running is not node and not (isinstance(running, Node) and running.runs(node)):
+        return edges
+    asked: Sequence[Any] = task.asked(running.next_edges)
     return edges if listed and any([edge is not None for edge in asked]) else asked

@@ -293,9 +293,10 @@ def tolist(self: Tensor) -> Any:
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     look_past_forms()
-    if self._backend.lazy and local.state.mode.grad:
-        resolve(self)  # the bits are resolved by a step that asks for the history, which may be refused
-    self = computed(self)
+    if self._backend.lazy:
+        if local.state.mode.grad:
+            resolve(self)  # the step that resolves bits asks for the history, which may be refused
+        self = computed(self)
     host = self._backend.real.read(self._array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 
