@@ -208,8 +208,10 @@ class RNNBase(Module):
             )
 
     def _state_size(self, input: Tensor, batch_sizes: Tensor | None, size: int) -> tuple[int, int, int]:
-        batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
-        return self.num_layers * self._directions(), batch, size
+        return self.num_layers * self._directions(), int(self._batch(input, batch_sizes)), size
+
+    def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int | Tensor:
+        return input.size(0 if self.batch_first else 1) if batch_sizes is None else batch_sizes[0]
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The size of the first hidden states that an input goes with."""
@@ -368,7 +370,9 @@ class LSTM(RNNBase):
             return hx
         self.check_input(input, batch_sizes)
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)
-        return tuple([self._zeros(input, batch_sizes, size) for size in sizes])
+        layers, batch = self.num_layers * self._directions(), self._batch(input, batch_sizes)
+        options = {"dtype": input.dtype, "device": input.device}
+        return tuple([functions["zeros"]((layers, batch, size), **options) for size in sizes])
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         self._check_dim("LSTM", input)
