@@ -349,3 +349,13 @@ def test_what_is_slow_to_search_is_told_of_once():
                 tell(torch.searchsorted(sequence, values), torch.bucketize(values, sequence))
 
     program()
+
+
+@same_story
+def test_rows_without_elements_may_be_meant_by_any_place(torch, tell):
+    x, places = torch.ones(0, 2), torch.tensor([5])
+    _tried(tell, x.index_add_, 1, places, torch.ones(0, 1))
+    _tried(tell, x.index_copy_, 1, places, torch.ones(0, 1))
+    _tried(tell, x.index_fill_, 1, places, 1)
+    _tried(tell, torch.ones(2, 0).index_add_, -1, torch.tensor([2, 1]), torch.ones(2, 2))
+    _tried(tell, torch.ones(0).index_add_, 0, torch.tensor([2, 1]), torch.ones(2))

@@ -127,6 +127,8 @@ def _with_factor(op: Writing, values: Any, backend: Backend) -> tuple[Any, ...]:
 
 @or_own
 def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+    if self.ndim > 1 and not self.size:
+        return  # nothing lies at any place
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
     beyond = out_of_bounds(wrap_dim(dim, self.ndim), len(rows), RuntimeError) if self.ndim > 1 else _out_of_range
@@ -198,6 +200,8 @@ def _index_copy(xp: Namespace, self: Array, dim: int, index: Array, source: Arra
     rows = _rows(xp, self, dim)
     index = index.reshape(-1)
     size = len(rows)
+    if size and not rows.size:
+        return  # nothing lies at any place
     check_range(
         xp,
         index,
@@ -255,6 +259,8 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
 def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
     rows = _rows(xp, self, dim)
     size = len(rows)
+    if size and not rows.size:
+        return
     check_range(xp, index, size, out_of_bounds(wrap_dim(dim, self.ndim), size), -size)
     rows[from_front(index.reshape(-1), size)] = value
 
