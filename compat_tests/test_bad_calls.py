@@ -17,7 +17,7 @@ import torchlite
 torch = pytest.importorskip("torch")
 
 from .bad_calls.accepted import REASONS  # noqa: E402
-from .bad_calls.call import Call  # noqa: E402
+from .bad_calls.call import Call, Index  # noqa: E402
 from .bad_calls.children import outcome_of, outcomes  # noqa: E402
 from .bad_calls.compare import GRAVE, kind_of  # noqa: E402
 from .bad_calls.hunt import findings, share  # noqa: E402
@@ -123,6 +123,11 @@ torch.ones(3).float(1)
 torch.ones(3).half(torch.channels_last)
 torch.ones(3).double(memory_format=3)
 torch.ones(3).cpu(3)
+torch.chunk(torch.ones(3), Index(2))
+torch.hann_window(Index(2))
+torch.linspace(0, 1, Index(3))
+torch.tril_indices(Index(2), 2)
+torch.ones(3, 3).diagonal(Index(0))
 torch.ones(3).to(other=torch.ones(3))
 torch.ones(3).to(torch.float32, 3)
 torch.ones(3).type_as(3)
@@ -464,6 +469,11 @@ def test_what_is_accepted_has_reasons():
 
 
 NOT_REFUSED = """
+torch.eye(Index(2))
+torch.topk(torch.ones(3), Index(1))
+torch.ones(3, 3).narrow(0, Index(0), Index(1))
+torch.tril(torch.ones(3, 3), Index(0))
+torch.zeros(Index(2), Index(2))
 torch.ByteStorage([-1]).tolist()
 torch.ShortStorage(dtype=None, _internal=True).size()
 type(torch.DisableTorchFunction(5)).__name__
@@ -490,6 +500,6 @@ torch.ones(2, 3, 4, 4).to(torch.uint8).clone(memory_format=torch.preserve_format
 
 @pytest.mark.parametrize("text", rows(NOT_REFUSED))
 def test_what_is_taken(text):
-    names = {"np": np, "fractions": fractions, "decimal": decimal}
+    names = {"np": np, "fractions": fractions, "decimal": decimal, "Index": Index}
     theirs, mine = [eval(text, {"torch": library, **names}) for library in (torch, torchlite)]
     assert str(mine) == str(theirs)

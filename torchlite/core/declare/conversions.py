@@ -78,8 +78,17 @@ def int_alone(value: Any) -> int:
     raise Mismatch
 
 
+# Ints that are neither dimensions nor sizes, and symbols no more than dimensions are.
+NO_SIZES = frozenset((
+    "axis", "axis0", "axis1", "bins", "blank", "chunks", "col", "compute_mode", "decimals", "divisor_override",
+    "downscale_factor", "edge_order", "hop_length", "interpolation_mode", "mode", "n_fft", "num_classes", "num_groups",
+    "offset", "padding_mode", "pow", "quant_max", "quant_min", "r", "reduction", "row", "steps", "upscale_factor",
+    "win_length", "window_length", "zero_point",
+))  # fmt: skip
+
+
 def dim_alone(value: Any) -> int:
-    """A dimension, which PyTorch asks for more than it does sizes: those may be symbols."""
+    """A dimension, or what is no size, which PyTorch asks for more than it does sizes: those may be symbols."""
     if isinstance(value, TensorBase) and value._array.shape:
         raise Mismatch
     return int_alone(value)

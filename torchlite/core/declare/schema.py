@@ -27,6 +27,7 @@ from .conversions import (
     HIGHEST,
     HIGHEST_SCALAR,
     LOWEST,
+    NO_SIZES,
     OVERFLOW,
     dim_alone,
     int_alone,
@@ -101,7 +102,7 @@ class Param:
         if self.repeats > 1 and self.default.__class__ is int:
             self.default = (self.default,) * self.repeats
         self.kwonly = kwonly
-        lone_dim = self.type == "int" and not self.sequence and "dim" in self.name
+        lone_dim = self.type == "int" and not self.sequence and ("dim" in self.name or self.name in NO_SIZES)
         convert = self.convert = dim_alone if lone_dim else CONVERT[self.type]
         self.alone = int_alone if self.type == "int" else convert
         # Values of these classes pass unchanged, sequences of such items too.
