@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -35,6 +35,7 @@ _DATATYPES = {
 } | {f"{sign}int{bits}": f"{sign.upper()}INT{bits}_T" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # fmt: skip
 _GLANCES = 50  # before sleeping between two looks
 _LONGEST = 5e-4  # seconds between two looks
+_NEWS = 10.0  # seconds until the end of a process is known everywhere
 _TAGS = 1  # what is added to tags: a barrier's own is -1, and MPI has none below 0
 
 
@@ -47,6 +48,7 @@ class MessagePassing(Engine):
         if world.size < len(ranks):
             raise DistBackendError(f"mpiexec started {world.size} processes, and there are to be {len(ranks)}")
         self._comm = world.Create_group(world.group.Incl(list(ranks)))
+        self._comm.Set_errhandler(mpi().ERRORS_RETURN)
         self._watch = _watch(self)
         self._messages = _Messages(self._comm.Dup(), self.ranks, self._watch)
 
@@ -67,8 +69,19 @@ class MessagePassing(Engine):
                     f"[Rank {self.ranks[self.rank]}] Timed out waiting {self.timeout * 1000:.0f}ms for the other ranks "
                     f"to take part in {name}"
                 )
-        with self._watch.within(name, self.ranks):
-            yield self._comm
+        try:
+            with self._watch.within(name, self.ranks):
+                yield self._comm
+        except mpi().Exception as error:
+            self._explain(name, error)
+
+    def _explain(self, name: str, error: Exception) -> NoReturn:
+        """MPI may meet the broken connection of a process that is gone before the news of its end comes."""
+        deadline = time.monotonic() + _NEWS
+        while time.monotonic() < deadline:
+            self._watch.check(self.ranks, name)
+            time.sleep(_LONGEST)
+        raise DistBackendError(str(error)) from error
 
     def barrier(self) -> None:
         with self._met("barrier"):
