@@ -359,3 +359,16 @@ def test_rows_without_elements_may_be_meant_by_any_place(torch, tell):
     _tried(tell, x.index_fill_, 1, places, 1)
     _tried(tell, torch.ones(2, 0).index_add_, -1, torch.tensor([2, 1]), torch.ones(2, 2))
     _tried(tell, torch.ones(0).index_add_, 0, torch.tensor([2, 1]), torch.ones(2))
+
+
+@same_story
+def test_a_view_of_one_made_in_inference_mode_is_told_of_as_that(torch, tell):
+    for shown in (lambda t: t.mT, lambda t: t[0], lambda t: t.view(4), lambda t: t.unsqueeze(0)):
+        x = torch.ones(2, 2, requires_grad=True) * 1
+        with torch.inference_mode():
+            first = x.view(2, 2)
+        for _ in range(3):  # by a plan, too
+            with torch.no_grad():
+                second = shown(first)
+        x.mul_(0)
+        _tried(tell, lambda: second.grad_fn)

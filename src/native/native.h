@@ -82,7 +82,8 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
-    X(ORDINARY) X(NO_GRAD) X(floating) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
+    X(ORDINARY) X(NO_GRAD) X(INFERENCE) X(floating) X(float16) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) \
+    X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
     X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual) X(Coo) X(Compressed)
 #define KNOWN_FIELD(name) PyObject *name;

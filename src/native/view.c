@@ -23,7 +23,7 @@ PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edg
         View *parent = (View *)source->edge;
         const Py_ssize_t count = PyTuple_GET_SIZE(parent->path);
         view->base = Py_NewRef(parent->base);
-        view->kind = Py_NewRef(grad ? parent->kind : known.NO_GRAD);
+        view->kind = Py_NewRef(grad || parent->kind == known.INFERENCE ? parent->kind : known.NO_GRAD);
         view->path = PyTuple_New(count + 1);
         for (Py_ssize_t i = 0; view->path != NULL && i <= count; i++)
             PyTuple_SET_ITEM(view->path, i, Py_NewRef(i < count ? PyTuple_GET_ITEM(parent->path, i) : step));

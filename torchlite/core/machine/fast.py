@@ -23,7 +23,7 @@ from .out_forms import takes_out
 from .overrides import public
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
-from .view import NO_GRAD, ORDINARY, View, resolve
+from .view import INFERENCE, NO_GRAD, ORDINARY, View, resolve
 
 _new = object.__new__
 _ABSENT = object()  # stands for an argument that is not given
@@ -429,7 +429,7 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
     else:
         counter = source._counter
         view.base = parent.base
-        view.kind = parent.kind if grad else NO_GRAD
+        view.kind = parent.kind if grad or parent.kind is INFERENCE else NO_GRAD
         view.path = (*parent.path, step)
     view.seen = counter.n  # type: ignore[union-attr]
     result._counter = counter

@@ -42,7 +42,7 @@ class View(ViewParts):
         self.seen = shared_counter(base).n
 
 
-know(View=whole(View), ORDINARY=ORDINARY, NO_GRAD=NO_GRAD)
+know(View=whole(View), ORDINARY=ORDINARY, NO_GRAD=NO_GRAD, INFERENCE=INFERENCE)
 
 
 def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, ...]) -> View:

@@ -15,7 +15,7 @@ from ...core.machine.node import UNVERSIONED, Counter, Node, sequence
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad, resolve
+from ...core.machine.view import INFERENCE, NO_GRAD, ORDINARY, View, requires_grad, resolve
 from ...core.machine.write import bump
 from ...core.native import native
 from ...core.state import local
@@ -110,7 +110,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         view.seen = counter.n
         if edge.__class__ is View:
             view.base = edge.base
-            view.kind = edge.kind if mode.grad else NO_GRAD
+            view.kind = edge.kind if mode.grad or edge.kind is INFERENCE else NO_GRAD
             view.path = (*edge.path, step)
         else:
             view.base = self
