@@ -46,6 +46,14 @@ def same_story(program: Program) -> Callable[[], None]:
     return test
 
 
+def tried(tell: Callable[..., None], call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Tell what a call gives, or how it fails."""
+    try:
+        tell(call(*args, **kwargs))
+    except Exception as error:
+        tell(type(error).__name__, str(error).split("\n")[0])
+
+
 def story(program: Program, library: Any) -> list[Any]:
     """All that a program tells when run in one library."""
     told: list[Any] = []

@@ -11,16 +11,7 @@ import pytest
 
 import torchlite
 
-from .side_by_side import same_story
-
-
-def _tried(tell, call, *args, **kwargs):
-    """Tell what a call gives, or how it fails."""
-    try:
-        tell(call(*args, **kwargs))
-    except Exception as error:
-        tell(type(error).__name__, str(error).split("\n")[0])
-
+from .side_by_side import same_story, tried
 
 # ---- the pass under way
 
@@ -39,14 +30,14 @@ def test_hooks_may_ask_which_node_runs_and_which_will(torch, tell):
 
     tell(engine._current_graph_task_id(), engine._current_autograd_node())
     for asked in (engine._current_graph_task_execution_order, lambda: engine._will_engine_execute_node(y.grad_fn)):
-        _tried(tell, asked)
+        tried(tell, asked)
     z.register_hook(ask)
     total = z.sum()
     total.register_hook(lambda grad: tell([n.name() for n in engine._current_graph_task_execution_order()]))
     with torch.autograd.set_multithreading_enabled(False):
         total.backward(retain_graph=True)
         torch.autograd.grad(total, y)
-    _tried(tell, z.sum().backward)
+    tried(tell, z.sum().backward)
 
 
 @same_story
@@ -95,7 +86,7 @@ def test_passes_may_be_nested_as_deep_as_a_program_likes(torch, tell):
 
     for fails in (False, True):  # noqa: B007
         x = torch.tensor(300.0, requires_grad=True)
-        _tried(tell, Again.apply(x).backward)
+        tried(tell, Again.apply(x).backward)
         tell(x.grad, torch.is_grad_enabled())
 
 
@@ -106,7 +97,7 @@ def test_a_node_whose_gradient_was_only_asked_for_keeps_what_it_saved(torch, tel
     edge = torch.autograd.graph.GradientEdge(y.grad_fn, 0)
     tell(torch.autograd.grad(y.sum(), edge), edge._fields)
     tell(torch.autograd.grad(edge, x, torch.ones(2)))
-    _tried(tell, torch.autograd.grad, edge, x, torch.ones(2))
+    tried(tell, torch.autograd.grad, edge, x, torch.ones(2))
 
 
 @same_story
@@ -120,7 +111,7 @@ def test_a_gradient_from_another_device_is_refused(torch, tell):
         def backward(ctx, grad):
             return grad.to("meta")
 
-    _tried(tell, Elsewhere.apply(torch.ones(2, requires_grad=True)).sum().backward)
+    tried(tell, Elsewhere.apply(torch.ones(2, requires_grad=True)).sum().backward)
 
 
 # ---- hooks
@@ -132,7 +123,7 @@ def test_hooks_after_accumulation_return_nothing(torch, tell):
         x = torch.ones(2, requires_grad=True)
         x.register_post_accumulate_grad_hook(lambda leaf, result=result: result)
         x.register_post_accumulate_grad_hook(lambda leaf: tell(leaf.grad))
-        _tried(tell, (x * 2).sum().backward)
+        tried(tell, (x * 2).sum().backward)
 
 
 @same_story
@@ -183,7 +174,7 @@ def test_the_function_variable_is_no_more(torch, tell):
 @same_story
 def test_hooks_on_several_tensors_want_all_to_require_grad(torch, tell):
     tensors = [torch.ones(2, requires_grad=True), torch.ones(2)]
-    _tried(tell, torch.autograd.graph.register_multi_grad_hook, tensors, print)
+    tried(tell, torch.autograd.graph.register_multi_grad_hook, tensors, print)
 
 
 @same_story
@@ -198,7 +189,7 @@ def test_default_hooks_for_saved_tensors_are_a_stack(torch, tell):
     tell(x.grad)
     with torch.autograd.graph.disable_saved_tensors_hooks("not now"):
         tell(words._saved_tensors_hooks_is_enabled(), words._saved_tensors_hooks_get_disabled_error_message())
-    _tried(tell, torch.autograd.SavedTensor)
+    tried(tell, torch.autograd.SavedTensor)
 
 
 # ---- modes
@@ -208,10 +199,10 @@ def test_default_hooks_for_saved_tensors_are_a_stack(torch, tell):
 def test_switches_take_truth_values_alone(torch, tell):
     for switch in (torch.set_grad_enabled, torch.autograd.set_multithreading_enabled):
         for value in (1, None, "yes"):
-            _tried(tell, switch, value)
+            tried(tell, switch, value)
     x = torch.ones(2)
     for value in (1, None):
-        _tried(tell, setattr, x, "requires_grad", value)
+        tried(tell, setattr, x, "requires_grad", value)
     tell(x.requires_grad, torch.is_grad_enabled())
     tell(repr(torch.set_grad_enabled(True)), str(torch.set_grad_enabled(True)))
 
@@ -282,7 +273,7 @@ def test_an_induced_failure_is_warned_of_step_by_step(torch, tell):
             with torch.autograd.set_detect_anomaly(modes[1]):
                 (grad,) = torch.autograd.grad(y, x, create_graph=True)
             with torch.autograd.set_detect_anomaly(modes[2]):
-                _tried(tell, grad.sum().backward)
+                tried(tell, grad.sum().backward)
         tell(modes, [str(w.message).split(". ")[:2][0 if "No forward" in str(w.message) else -1][:60] for w in seen])
 
 
@@ -309,26 +300,26 @@ def test_nodes_say_what_they_saved_of_shapes(torch, tell):
 @same_story
 def test_nodes_are_neither_pickled_nor_called_with_too_little(torch, tell):
     node = (torch.ones(2, requires_grad=True) * 2).grad_fn
-    _tried(tell, copy.deepcopy, node)
-    _tried(tell, node)
-    _tried(tell, node, torch.ones(2), torch.ones(2))
+    tried(tell, copy.deepcopy, node)
+    tried(tell, node)
+    tried(tell, node, torch.ones(2), torch.ones(2))
     tell(type(node).__module__, type(node.next_functions[0][0]).__module__)
 
 
 @same_story
 def test_what_a_leaf_refuses(torch, tell):
     x = torch.ones(3, requires_grad=True)
-    _tried(tell, delattr, x, "data")
-    _tried(tell, setattr, x, "data", torch.ones(3, device="meta"))
+    tried(tell, delattr, x, "data")
+    tried(tell, setattr, x, "data", torch.ones(3, device="meta"))
     for make in (
         lambda: torch.tensor([1], requires_grad=True),
         lambda: torch.ones(2, dtype=torch.int64).requires_grad_(),
         lambda: setattr(torch.ones(2, dtype=torch.int64), "requires_grad", True),
     ):
-        _tried(tell, make)
-    _tried(tell, torch.autograd.graph.increment_version, 3)
-    _tried(tell, torch.autograd.grad, (x * 2).sum(), x, [None, None])
-    _tried(tell, torch.autograd.Variable, 3)
+        tried(tell, make)
+    tried(tell, torch.autograd.graph.increment_version, 3)
+    tried(tell, torch.autograd.grad, (x * 2).sum(), x, [None, None])
+    tried(tell, torch.autograd.Variable, 3)
 
 
 @same_story
@@ -336,7 +327,7 @@ def test_a_checkpoint_that_reenters_refuses_inputs(torch, tell):
     checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
     x = torch.ones(3, requires_grad=True)
     y = checkpoint(torch.exp, x, use_reentrant=True).sum()
-    _tried(tell, y.backward, inputs=[x])
+    tried(tell, y.backward, inputs=[x])
 
 
 # ---- the profiler's events
@@ -403,7 +394,7 @@ def test_the_node_that_a_gradient_goes_to(torch, tell):
     y = x * 2
     for place in (y, x, graph.get_gradient_edge(y)):
         tell(graph._get_grad_fn_or_grad_acc(place).name())
-    _tried(tell, graph._get_grad_fn_or_grad_acc, torch.ones(2))
+    tried(tell, graph._get_grad_fn_or_grad_acc, torch.ones(2))
     z = torch.ops.aten.alias(y)
     tell(z._is_view(), z.grad_fn.name())
 
@@ -474,26 +465,26 @@ def test_flags_of_a_pass_are_numbers(torch, tell):
     x = torch.ones(3, requires_grad=True)
     for flag in ("a", 1.5, [], None, 2, True):
         for name in ("retain_graph", "create_graph"):
-            _tried(tell, (x * x).sum().backward, **{name: flag})
+            tried(tell, (x * x).sum().backward, **{name: flag})
         for name in ("retain_graph", "allow_unused", "materialize_grads"):
-            _tried(tell, torch.autograd.grad, (x * x).sum(), x, **{name: flag})
+            tried(tell, torch.autograd.grad, (x * x).sum(), x, **{name: flag})
 
 
 @same_story
 def test_inputs_of_a_pass_and_arguments_of_nodes_are_tensors(torch, tell):
     x = torch.ones(3, requires_grad=True)
     for inputs in ([3], "a", [None]):
-        _tried(tell, (x * 2).backward, torch.ones(3), inputs=inputs)
+        tried(tell, (x * 2).backward, torch.ones(3), inputs=inputs)
     for node in ((x * 2).grad_fn, x.exp().grad_fn, x.view(3).grad_fn.next_functions[0][0]):
         for given in (1, "a", [torch.ones(3)]):
-            _tried(tell, node, given)
+            tried(tell, node, given)
 
 
 @same_story
 def test_what_was_computed_does_not_become_a_leaf(torch, tell):
     x = torch.ones(3, requires_grad=True)
     for y in (x * 2, x.view(3), torch.ones(3).view(3), (x * 2).detach()):
-        _tried(tell, setattr, y, "requires_grad", True)
+        tried(tell, setattr, y, "requires_grad", True)
         tell(y.requires_grad, y.is_leaf)
 
 

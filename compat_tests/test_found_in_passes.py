@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .side_by_side import same_story
-
-
-def _tried(tell, call, *args, **kwargs):
-    """Tell what a call gives, or how it fails."""
-    try:
-        tell(call(*args, **kwargs))
-    except Exception as error:
-        tell(type(error).__name__, str(error).split("\n")[0])
+from .side_by_side import same_story, tried
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -48,8 +40,8 @@ def test_given_gradients_are_looked_at_first_then_histories_then_shapes(torch, t
                 tensors = scene()
                 roots = [tensors[first], tensors[second]]
                 gradients = [given(roots[0]), torch.ones_like(roots[1])]
-                _tried(tell, torch.autograd.backward, roots, gradients)
-                _tried(tell, torch.autograd.grad, roots, tensors[0], gradients)
+                tried(tell, torch.autograd.backward, roots, gradients)
+                tried(tell, torch.autograd.grad, roots, tensors[0], gradients)
 
 
 @same_story
@@ -71,9 +63,9 @@ def test_what_is_detached_in_place_again_is_refused_again(keep, times):
             y.add_(x)
             tell(y._version, y.requires_grad)
         kept = y.logsumexp(0) if keep == "logsumexp" else getattr(y, keep)()
-        _tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
+        tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
         y.detach_()
-        _tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
+        tried(tell, torch.autograd.grad, kept.sum(), x, retain_graph=True)
         tell(y._version, y.is_leaf)
 
     program()
@@ -118,7 +110,7 @@ def test_of_what_was_written_through_a_view_only_the_gradients_asked_for_are_com
     number = torch.tensor(-0.75, requires_grad=True)  # to which no complex gradient goes
     for made in (lambda: written(x * 2), lambda: written((number + x).clone())):
         for of in (x, number, [x, number]):
-            _tried(tell, torch.autograd.grad, made().real.sum(), of)
+            tried(tell, torch.autograd.grad, made().real.sum(), of)
 
 
 @pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
@@ -168,8 +160,8 @@ def test_what_moves_is_asked_for_its_history_before_the_function_runs(grad):
             view = x[:]
         x.sub_(1)
         with torch.set_grad_enabled(grad):
-            _tried(tell, torch.func.jvp, lambda x: x > 0, (view,), (torch.ones(2),))
-            _tried(tell, torch.func.jvp, lambda x: 3, (view,), (torch.ones(2),))
-            _tried(tell, torch.func.jacfwd(lambda x: (x > 0).float()), view)
+            tried(tell, torch.func.jvp, lambda x: x > 0, (view,), (torch.ones(2),))
+            tried(tell, torch.func.jvp, lambda x: 3, (view,), (torch.ones(2),))
+            tried(tell, torch.func.jacfwd(lambda x: (x > 0).float()), view)
 
     program()

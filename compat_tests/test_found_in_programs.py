@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .side_by_side import same_story
-
-
-def _tried(tell, call, *args, **kwargs):
-    """Tell what a call gives, or how it fails."""
-    try:
-        tell(call(*args, **kwargs))
-    except Exception as error:
-        tell(type(error).__name__, str(error).split("\n")[0])
-
+from .side_by_side import same_story, tried
 
 # ---- steps that functions are made of
 
@@ -29,7 +20,7 @@ def test_a_softmax_of_another_dtype_converts_its_operand_first(name):
                     y = of(x * 2, -1, dtype=dtype)
                     tell(y.dtype, [type(node).__name__ for node, _ in y.grad_fn.next_functions])
                     tell(torch.autograd.grad(y[0, 0], x)[0].dtype)
-        _tried(tell, of, torch.tensor([1 + 2j]), 1, dtype=torch.float32)
+        tried(tell, of, torch.tensor([1 + 2j]), 1, dtype=torch.float32)
 
     program()
 
@@ -44,10 +35,10 @@ def test_areas_between_points_of_any_shapes():
             for shape in shapes:
                 y = torch.arange(6.0)[: torch.Size(shape).numel()].reshape(shape)
                 for dim in (0, -1, 1):
-                    _tried(tell, area, y, dim=dim)
+                    tried(tell, area, y, dim=dim)
                     for other in shapes:
                         x = (1.5 * torch.arange(6.0))[: torch.Size(other).numel()].reshape(other)
-                        _tried(tell, area, y, x, dim=dim)
+                        tried(tell, area, y, x, dim=dim)
 
     program()
 
@@ -70,7 +61,7 @@ def test_a_vector_times_a_matrix_is_written_as_a_row():
             (v, m, torch.empty(3, requires_grad=True)),
             (v, m, 3),
         ]:
-            _tried(tell, torch.matmul, a, b, out=out)
+            tried(tell, torch.matmul, a, b, out=out)
 
     program()
 
@@ -93,7 +84,7 @@ def test_squares_and_outer_products_are_not_written_over_what_they_read():
             lambda x: torch.outer(x[0], x[1], out=torch.zeros(3, 3).t()),
             lambda x: torch.outer(x[0], x[1], out=3),
         ):
-            _tried(tell, write, numbers())
+            tried(tell, write, numbers())
 
     program()
 
@@ -111,7 +102,7 @@ def test_elements_in_one_place_come_apart_where_out_is_resized_first():
                 lambda out: torch.index_select(x, 1, column, out=out),
                 lambda out: torch.scatter(x, 1, places, x, out=out),
             ):
-                _tried(tell, write, torch.zeros(1).expand(shape))
+                tried(tell, write, torch.zeros(1).expand(shape))
 
     program()
 
@@ -129,9 +120,9 @@ def test_a_mask_may_be_what_is_written_to():
                     lambda m: m, lambda m: (m,), lambda m: m[:], lambda m: m.t(), lambda m: m[0], lambda m: m.clone()
                 ):  # fmt: skip
                     for mask in (torch.tensor(bits), torch.tensor([bits, bits])):
-                        _tried(tell, assigned, mask, index(mask), value)
+                        tried(tell, assigned, mask, index(mask), value)
             mask = torch.tensor([*bits, True])
-            _tried(tell, assigned, mask[:2], mask[1:], True)
+            tried(tell, assigned, mask[:2], mask[1:], True)
             for write in (
                 lambda m: m.index_put_((m,), torch.tensor(True)),
                 lambda m: m.index_put_((m,), torch.tensor(True), True),
@@ -139,9 +130,9 @@ def test_a_mask_may_be_what_is_written_to():
                 lambda m: m.masked_scatter_(m.clone(), m),
                 lambda m: m.masked_fill_(m, True),
             ):
-                _tried(tell, write, torch.tensor(bits))
+                tried(tell, write, torch.tensor(bits))
         places = torch.tensor([1, 0])
-        _tried(tell, assigned, places, places, 5)
+        tried(tell, assigned, places, places, 5)
 
     program()
 
@@ -152,7 +143,7 @@ def test_complex_numbers_are_refused_before_the_dtype_of_out_or_after_it(name):
     def program(torch, tell):
         x = torch.ones(2, dtype=torch.complex64)
         for dtype in (torch.complex64, torch.float32, torch.int64, torch.bool):
-            _tried(tell, getattr(torch, name), x, out=torch.zeros(2, dtype=dtype))
+            tried(tell, getattr(torch, name), x, out=torch.zeros(2, dtype=dtype))
 
     program()
 
@@ -170,7 +161,7 @@ def test_what_is_kept_for_backward_is_looked_at_before_shapes_and_memory(torch, 
             lambda t: t.index_put_((torch.tensor([0, 1]),), two),
             lambda t: t.masked_scatter_(mask, two),
         ):
-            _tried(tell, write, made())
+            tried(tell, write, made())
 
 
 def test_masks_that_do_not_fit_what_is_scattered_into():
@@ -181,8 +172,8 @@ def test_masks_that_do_not_fit_what_is_scattered_into():
             for dtype in (torch.bool, torch.float32):
                 for of_mask in [(2,), (3,), (3, 3), (), (0,)]:
                     mask = torch.ones(of_mask, dtype=dtype)
-                    _tried(tell, torch.Tensor.masked_scatter_, torch.ones(shape), mask, source)
-                    _tried(tell, torch.Tensor.masked_scatter, torch.ones(shape), mask, source)
+                    tried(tell, torch.Tensor.masked_scatter_, torch.ones(shape), mask, source)
+                    tried(tell, torch.Tensor.masked_scatter, torch.ones(shape), mask, source)
 
     program()
 
@@ -194,8 +185,8 @@ def test_matmul_refuses_as_what_it_comes_to():
         for x in (batch, batch.mT, batch.transpose(0, 1), batch[:1].expand(2, 2, 2)):
             for shape in [(2,), (8,), (2, 2), (8, 2)]:
                 for dtype in (torch.float64, torch.bool):
-                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype))
-                    _tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype), out=torch.zeros(0))
+                    tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype))
+                    tried(tell, torch.matmul, x, torch.ones(shape, dtype=dtype), out=torch.zeros(0))
 
     program()
 
@@ -209,8 +200,8 @@ def test_distances_ask_for_histories_before_dtypes():
                 kept = torch.ones(2, 3, dtype=dtype)
             for p in (1.0, 2.0, 3.0):
                 for a, b in [(x, kept), (kept, kept), (x, x.detach().double()), (x[:0], x.double())]:
-                    _tried(tell, torch.cdist, a, b, p)
-        _tried(tell, torch.cdist, torch.ones(30, 3), torch.ones(30, 3, dtype=torch.float64))
+                    tried(tell, torch.cdist, a, b, p)
+        tried(tell, torch.cdist, torch.ones(30, 3), torch.ones(30, 3, dtype=torch.float64))
 
     program()
 
@@ -228,8 +219,8 @@ def test_a_resized_out_with_bits_has_a_place_for_each_element():
                 lambda out: torch.where(x > 1, x, x, out=out),
                 lambda out: torch.clamp(x, 0, 1, out=out),
             ):
-                _tried(tell, write, torch.zeros(1).expand(size)._neg_view())
-                _tried(tell, write, torch.zeros(1).expand(size))
+                tried(tell, write, torch.zeros(1).expand(size)._neg_view())
+                tried(tell, write, torch.zeros(1).expand(size))
 
     program()
 
@@ -247,7 +238,7 @@ def test_indices_that_require_grad_record_no_write(torch, tell):
 
     for index in (torch.tensor([1.5], requires_grad=True) * 1, torch.tensor([1])):
         for value in (True, torch.tensor(1.0), torch.ones(3, 3)):
-            _tried(tell, View.apply(torch.zeros(4, 2)).__setitem__, index, value)
+            tried(tell, View.apply(torch.zeros(4, 2)).__setitem__, index, value)
 
 
 # ---- warnings and refusals
@@ -260,9 +251,9 @@ def test_numbers_are_looked_at_after_the_places_they_go_to():
             x = torch.zeros(3, 1, dtype=dtype)
             for value in (0.5 + 1j, 1e60, 2.5):
                 for index in ([[3]], [[0]], [[-1]]):
-                    _tried(tell, x.scatter, 0, torch.tensor(index), value)
-                    _tried(tell, x.clone().scatter_, 0, torch.tensor(index), value, reduce="add")
-                _tried(tell, x.scatter, 0, torch.zeros(0, 1, dtype=torch.int64), value)
+                    tried(tell, x.scatter, 0, torch.tensor(index), value)
+                    tried(tell, x.clone().scatter_, 0, torch.tensor(index), value, reduce="add")
+                tried(tell, x.scatter, 0, torch.zeros(0, 1, dtype=torch.int64), value)
 
     program()
 
@@ -274,8 +265,8 @@ def test_values_with_too_many_dimensions_are_put_nowhere():
             for places in ([1], [0, 1], [[0, 1]], [True, False]):
                 for of_values in [(), (1,), (1, 1), (1, 1, 1), (1, 2), (2, 1)]:
                     x, index, values = torch.zeros(shape), torch.tensor(places), torch.ones(of_values)
-                    _tried(tell, x.index_put, (index,), values)
-                    _tried(tell, x.__setitem__, index, values)
+                    tried(tell, x.index_put, (index,), values)
+                    tried(tell, x.__setitem__, index, values)
                     tell(x)
 
     program()
@@ -287,7 +278,7 @@ def test_rows_that_are_cut_to_nothing():
         for mode in ("reflect", "replicate"):
             for pad in [(-9, -9), (-2, -2), (-4, 0), (0, -4), (1, -9), (-3, 0)]:
                 for shape in [(2, 3, 4), (2, 4)]:
-                    _tried(tell, torch.nn.functional.pad, torch.ones(shape), pad, mode=mode)
+                    tried(tell, torch.nn.functional.pad, torch.ones(shape), pad, mode=mode)
         tell(torch.nn.functional.pad(torch.ones(2, 3, 4), (-4, 1), mode="circular").shape)
 
     program()
@@ -302,8 +293,8 @@ def test_places_in_nothing_are_refused_before_values():
                     for of_values in [(), (2,), (3, 3), (0,)]:
                         index = torch.tensor(places, dtype=torch.int64)
                         x, values = torch.zeros(shape, dtype=torch.float64), torch.ones(of_values, dtype=dtype)
-                        _tried(tell, x.index_put, (index,), values)
-                        _tried(tell, x.__setitem__, (slice(None), index), values)
+                        tried(tell, x.index_put, (index,), values)
+                        tried(tell, x.__setitem__, (slice(None), index), values)
 
     program()
 
@@ -315,8 +306,8 @@ def test_numbers_behind_a_bit_are_asked_for_their_history(torch, tell):
         view, behind = x.view(3, 4, 1), x._neg_view()
     x.mul_(2)
     for t in (view, behind, behind.detach()):
-        _tried(tell, t.tolist)
-    _tried(tell, torch.nn.functional.pad, view, (1, 1), mode="reflect")
+        tried(tell, t.tolist)
+    tried(tell, torch.nn.functional.pad, view, (1, 1), mode="reflect")
 
 
 @same_story
@@ -325,8 +316,8 @@ def test_images_are_asked_for_their_history_before_their_size(torch, tell):
     images = x[:, :2].view(3, 2, 1).mH
     nothing = images.split([1, 0], -2)[1]
     x.mul_(2)
-    _tried(tell, torch.nn.functional.interpolate, nothing, size=5, mode="linear")
-    _tried(tell, torch.nn.functional.interpolate, nothing.detach(), size=5, mode="linear")
+    tried(tell, torch.nn.functional.interpolate, nothing, size=5, mode="linear")
+    tried(tell, torch.nn.functional.interpolate, nothing.detach(), size=5, mode="linear")
 
 
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
@@ -354,11 +345,11 @@ def test_what_is_slow_to_search_is_told_of_once():
 @same_story
 def test_rows_without_elements_may_be_meant_by_any_place(torch, tell):
     x, places = torch.ones(0, 2), torch.tensor([5])
-    _tried(tell, x.index_add_, 1, places, torch.ones(0, 1))
-    _tried(tell, x.index_copy_, 1, places, torch.ones(0, 1))
-    _tried(tell, x.index_fill_, 1, places, 1)
-    _tried(tell, torch.ones(2, 0).index_add_, -1, torch.tensor([2, 1]), torch.ones(2, 2))
-    _tried(tell, torch.ones(0).index_add_, 0, torch.tensor([2, 1]), torch.ones(2))
+    tried(tell, x.index_add_, 1, places, torch.ones(0, 1))
+    tried(tell, x.index_copy_, 1, places, torch.ones(0, 1))
+    tried(tell, x.index_fill_, 1, places, 1)
+    tried(tell, torch.ones(2, 0).index_add_, -1, torch.tensor([2, 1]), torch.ones(2, 2))
+    tried(tell, torch.ones(0).index_add_, 0, torch.tensor([2, 1]), torch.ones(2))
 
 
 @same_story
@@ -371,4 +362,4 @@ def test_a_view_of_one_made_in_inference_mode_is_told_of_as_that(torch, tell):
             with torch.no_grad():
                 second = shown(first)
         x.mul_(0)
-        _tried(tell, getattr, second, "grad_fn")
+        tried(tell, getattr, second, "grad_fn")
